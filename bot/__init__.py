@@ -1,0 +1,1 @@
+"""The bot: composes runtime and connectors and talks to people."""

@@ -1,0 +1,1 @@
+"""Cognition over Google ADK: a projection goes in, a typed result comes out."""

@@ -1,0 +1,1 @@
+"""A Bot-API-compatible server and chat page, for trying and testing without a token."""

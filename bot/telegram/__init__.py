@@ -1,0 +1,1 @@
+"""The Telegram front end: updates become events, stored state becomes cards."""

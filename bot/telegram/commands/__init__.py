@@ -1,0 +1,1 @@
+"""Bot commands and presses, one module each."""

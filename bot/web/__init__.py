@@ -1,0 +1,1 @@
+"""ASGI ingress: what reaches the bot over HTTP."""

@@ -1,0 +1,1 @@
+"""Connectors to the outside: sources in, effects out. Imports runtime only."""

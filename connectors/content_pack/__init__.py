@@ -1,0 +1,1 @@
+"""The content pack connector: an approved draft becomes a reproducible archive."""

@@ -1,0 +1,1 @@
+"""Sources: files and links become plain text with positions."""

@@ -1,0 +1,1 @@
+"""The durable runtime. It knows no chat, no provider and no model SDK."""

@@ -1,0 +1,1 @@
+"""Pure decisions on frozen records: no IO, no clock, no randomness."""

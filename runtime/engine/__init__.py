@@ -1,0 +1,1 @@
+"""Loops and commits that carry out what the domain decides."""

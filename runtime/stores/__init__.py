@@ -1,0 +1,1 @@
+"""Collections and the stores that hold them. Stores hold no rules."""
