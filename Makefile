@@ -48,7 +48,7 @@ lock: ## write requirements/*.txt again from pyproject.toml (needs uv; ARGS=--up
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv"; exit 1; }
 	$(COMPILE) --group dev pyproject.toml -o requirements/dev.txt
 	$(COMPILE) -c requirements/dev.txt pyproject.toml -o requirements/run.txt
-	echo hatchling | $(COMPILE) -c requirements/dev.txt - -o requirements/build.txt
+	printf 'hatchling\neditables\n' | $(COMPILE) -c requirements/dev.txt - -o requirements/build.txt
 
 clean: ## remove the environment and every cache; your data directory stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
