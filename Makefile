@@ -25,6 +25,13 @@ help: ## list the commands
 up: .venv/.installed-run ## set up what is missing, then serve the bot (stop with Ctrl-C)
 	@exec $(BIN)/harmonia up $(ARGS)
 
+# `python -O` drops the assertions that keep invariants: refuse it rather than test something else.
+ifneq ($(strip $(PYTHONOPTIMIZE)),)
+ifneq ($(filter test check demo,$(MAKECMDGOALS)),)
+$(error unset PYTHONOPTIMIZE first: python -O removes the assertions that keep invariants)
+endif
+endif
+
 test: .venv/.installed-dev ## run every test (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a script that make runs, not a package
 """Fill .venv from the lock files: `python .ci/setup.py run` or `dev`.
 
 Only the standard library of the Python that called it is used. One lock file keeps two callers
