@@ -1,0 +1,207 @@
+"""An HTML page as lines of text.
+
+What a browser would not show is not read: scripts, styles, comments, templates, and elements that
+are marked hidden (a place where instructions for models are put). Block elements become lines of
+their own, headings and list items get Markdown's signs, table cells stand on one line. The walk is
+a loop, not a recursion, so that deep nesting costs time and memory but no stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString, PageElement, PreformattedString, Tag
+
+from connectors.errors import SourceExploded
+from connectors.sources.limits import HTML_NODES_MAX
+from connectors.sources.text import Extract, Section
+
+_UNSEEN = frozenset(
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "head",
+        "title",
+        "meta",
+        "link",
+        "svg",
+        "math",
+        "canvas",
+        "iframe",
+        "object",
+        "embed",
+        "audio",
+        "video",
+        "select",
+        "datalist",
+        "textarea",
+        "input",
+        "button",
+        "nav",
+    ]
+)
+_BLOCKS = frozenset(
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "caption",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "hr",
+        "html",
+        "li",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "tfoot",
+        "thead",
+        "tr",
+        "ul",
+        "center",
+    ]
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_PARAGRAPHS = frozenset(
+    ["p", "blockquote", "pre", "ul", "ol", "table", "section", "article", "figure", "dl"]
+)
+_PARAGRAPHS_AND_HEADINGS = _PARAGRAPHS | _HEADINGS.keys()
+_HIDING_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d])",
+    re.IGNORECASE,
+)
+_BLANKS = re.compile(r"[ \t\n\r\f\v\u00a0]+")
+MAIN_CHARS_MIN = 200
+"""A `<main>` shorter than this is a shell that a script would fill."""
+
+
+def read_html(markup: str, name: str) -> Extract:
+    """Sections of one page; raises SourceExploded for a page with too many nodes."""
+    soup = BeautifulSoup(markup, "html.parser")
+    nodes = sum(1 for _ in soup.descendants)
+    if nodes > HTML_NODES_MAX:
+        raise SourceExploded(name=name, what="the number of elements", limit=HTML_NODES_MAX)
+    title = soup.title.get_text() if soup.title is not None else None
+    notes: list[str] = []
+    root: Tag = soup
+    mains = soup.find_all("main", limit=2)
+    if len(mains) == 1 and isinstance(mains[0], Tag):
+        whole, main = len(_Lines(soup).text()), _Lines(mains[0]).text()
+        if len(main) >= MAIN_CHARS_MIN and len(main) < whole:
+            root = mains[0]
+            notes.append("Only the main part of the page was read.")
+    lines = _Lines(root)
+    text = lines.text()
+    if lines.hidden:
+        notes.append(f"Elements that the page hides from readers were left out: {lines.hidden}.")
+    return Extract(sections=(Section(text=text),), title=title, notes=tuple(notes))
+
+
+class _Lines:
+    """Collects the visible text of an element, line by line."""
+
+    def __init__(self, root: Tag) -> None:
+        self.hidden = 0
+        self._out: list[str] = []
+        self._line: list[str] = []
+        for token, tag in self._walk(root):
+            if tag is None:
+                self._line.append(token)
+            else:
+                self._border(tag, opening=token == "open")  # noqa: S105 - not a password
+        self._flush()
+
+    def text(self) -> str:
+        """The lines, with at most one blank line between them."""
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(self._out)).strip("\n")
+
+    def _walk(self, root: Tag) -> Iterator[tuple[str, Tag | None]]:
+        """Document order: ("open", tag), ("close", tag) and (characters, None)."""
+        stack: list[tuple[PageElement, bool]] = [(root, False)]
+        while stack:
+            node, leaving = stack.pop()
+            if isinstance(node, Tag):
+                if leaving:
+                    yield "close", node
+                elif self._seen(node):
+                    yield "open", node
+                    stack.append((node, True))
+                    stack.extend((child, False) for child in reversed(node.contents))
+            elif isinstance(node, NavigableString) and not isinstance(node, PreformattedString):
+                kept = str(node)
+                yield (kept if _in_pre(node) else _BLANKS.sub(" ", kept)), None
+
+    def _seen(self, tag: Tag) -> bool:
+        if tag.name in _UNSEEN:
+            return False
+        style = tag.get("style")
+        concealed = (
+            tag.has_attr("hidden")
+            or tag.get("aria-hidden") == "true"
+            or (isinstance(style, str) and _HIDING_STYLE.search(style) is not None)
+        )
+        self.hidden += concealed
+        return not concealed
+
+    def _border(self, tag: Tag, *, opening: bool) -> None:
+        name = tag.name
+        if name == "br":
+            if opening:
+                self._flush()
+        elif name in {"td", "th"}:
+            if opening and "".join(self._line).strip():
+                self._line.append(" | ")
+        elif name in _HEADINGS or name in _BLOCKS:
+            self._flush()
+            if name in _PARAGRAPHS_AND_HEADINGS and not _inside_list(tag):
+                self._out.append("")
+            if opening and name in _HEADINGS:
+                self._line.append(_HEADINGS[name])
+            elif opening and name == "li":
+                self._line.append("- ")
+
+    def _flush(self) -> None:
+        text = "".join(self._line)
+        self._line.clear()
+        if "\n" in text:  # only preformatted text brings line breaks here
+            self._out.extend(text.strip("\n").split("\n"))
+            return
+        line = re.sub(r" {2,}", " ", text).strip(" ")
+        if line and line != "-" and line.strip("#"):
+            self._out.append(line)
+
+
+def _in_pre(node: NavigableString) -> bool:
+    parent = node.parent
+    for _ in range(4):  # <pre><code><span>: deeper markup inside <pre> is not seen in practice
+        if parent is None:
+            return False
+        if parent.name == "pre":
+            return True
+        parent = parent.parent
+    return False
+
+
+def _inside_list(tag: Tag) -> bool:
+    return tag.parent is not None and tag.parent.name in {"li", "td", "th"}
