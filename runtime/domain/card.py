@@ -1,0 +1,183 @@
+"""Cards: a message that converges to stored state.
+
+Keeps INV-17's record: a card stores the digest of the view it wants shown and of the view it last
+showed; what it says is rendered from stored state at delivery. A send whose reply was lost is
+uncertain: it waits, then at most `COPIES_MAX` further copies are sent, marked as such, then the
+destination counts as unreachable.
+
+    wanted ≠ shown → sending → shown ; sending → uncertain → shown | unreachable
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from runtime.domain.values import Digest, Id, Record, UtcTime, identity
+
+COPIES_MAX: Final = 2
+UNCERTAIN_WAIT: Final = timedelta(seconds=30)
+SENDING_WITHIN: Final = timedelta(seconds=60)
+
+Subject = Literal["job", "item", "notice", "question"]
+
+
+class CardIdle(Record):
+    """Shown equals wanted, or it waits for its turn (`due_at`)."""
+
+    name: Literal["idle"] = "idle"
+
+
+class CardSending(Record):
+    """A send or edit is under way. If its worker dies, a send becomes uncertain."""
+
+    name: Literal["sending"] = "sending"
+    at: UtcTime
+    new_message: bool
+
+
+class CardUncertain(Record):
+    """A send may have arrived."""
+
+    name: Literal["uncertain"] = "uncertain"
+    at: UtcTime
+    reason: str
+
+
+class CardUnreachable(Record):
+    """The destination does not accept; the item says so elsewhere."""
+
+    name: Literal["unreachable"] = "unreachable"
+    at: UtcTime
+    reason: str
+
+
+CardState = Annotated[
+    CardIdle | CardSending | CardUncertain | CardUnreachable, Field(discriminator="name")
+]
+
+TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
+    "idle": ("sending", "unreachable"),
+    "sending": ("idle", "uncertain", "unreachable"),
+    "uncertain": ("sending", "idle", "unreachable"),
+    "unreachable": ("idle",),
+}
+
+
+class Card(Record):
+    """`subject_id` is a job, needs-you item or question; for a notice, `body` is the text itself.
+
+    `body` is Telegram HTML made from stored state when the notice was decided. `file` is an artifact
+    to attach. `pending` is true while delivery has something to do; `due_at` orders it.
+    """
+
+    id: Id
+    subject: Subject
+    subject_id: Id
+    destination: Id
+    body: Annotated[str, Field(max_length=60_000)] = ""
+    file: Id | None = None
+    reply_to: int | None = None
+    wanted: Digest
+    shown: Digest | None = None
+    message: int | None = None
+    copies: int = 0
+    tries: int = 0
+    pending: bool = True
+    due_at: UtcTime
+    created_at: UtcTime
+    state: CardState = CardIdle()
+
+
+def card_id(subject: str, subject_id: str, destination: str) -> str:
+    """One card per subject and destination."""
+    return identity(subject, subject_id, destination)
+
+
+def want(card: Card, digest: str, now: datetime) -> Card:
+    """The state behind the card changed. Edits collapse to the newest view."""
+    if card.wanted == digest:
+        return card
+    due = card.due_at if card.pending else now
+    return card.model_copy(update={"wanted": digest, "pending": True, "due_at": due, "tries": 0})
+
+
+def sending(card: Card, now: datetime, *, new_message: bool) -> Card:
+    """Delivery begins; stored before anything is sent."""
+    return card.model_copy(
+        update={
+            "state": CardSending(at=now, new_message=new_message),
+            "copies": card.copies + (1 if new_message else 0),
+            "due_at": now + SENDING_WITHIN,
+        }
+    )
+
+
+def shown(card: Card, digest: str, message: int, now: datetime) -> Card:
+    """The view with `digest` is visible as `message`. Newer wishes stay pending."""
+    return card.model_copy(
+        update={
+            "shown": digest,
+            "message": message,
+            "state": CardIdle(),
+            "pending": card.wanted != digest,
+            "due_at": now,
+            "tries": 0,
+        }
+    )
+
+
+def postpone(card: Card, until: datetime) -> Card:
+    """Nothing was sent; try again from `until` on."""
+    copies = card.copies
+    if isinstance(card.state, CardSending) and card.state.new_message:
+        copies -= 1
+    return card.model_copy(
+        update={
+            "state": CardIdle(),
+            "due_at": until,
+            "tries": card.tries + 1,
+            "copies": max(copies, 0),
+        }
+    )
+
+
+def doubt(card: Card, reason: str, now: datetime) -> Card:
+    """The reply to a send was lost: wait, then another copy, then give the destination up."""
+    if card.copies > COPIES_MAX:
+        return unreachable(card, f"no answer after {card.copies} tries: {reason}", now)
+    return card.model_copy(
+        update={
+            "state": CardUncertain(at=now, reason=reason),
+            "pending": True,
+            "due_at": now + UNCERTAIN_WAIT,
+        }
+    )
+
+
+def unreachable(card: Card, reason: str, now: datetime) -> Card:
+    """Stop trying here."""
+    return card.model_copy(
+        update={"state": CardUnreachable(at=now, reason=reason), "pending": False}
+    )
+
+
+def lose_message(card: Card, now: datetime) -> Card:
+    """The message to edit is gone: a new one is to be sent."""
+    return card.model_copy(
+        update={
+            "message": None,
+            "shown": None,
+            "copies": 0,
+            "state": CardIdle(),
+            "pending": True,
+            "due_at": now,
+        }
+    )
+
+
+def adopt(card: Card, message: int) -> Card:
+    """A press came from this message: it is the card now."""
+    return card.model_copy(update={"message": message})

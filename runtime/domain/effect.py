@@ -1,0 +1,343 @@
+"""Effects: intent before effect, what an answer means, and what may follow.
+
+Keeps INV-5 (a command is prepared only with terms whose digest equals the approved digest, and a
+dispatch starts from prepared), INV-6 (one automatic dispatch per opened attempt; unknown is never
+dispatched automatically) and its half of INV-7 (applied and failed are reached only from an
+observation or a person's resolution). A command names its holder, a fence: only the holder moves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from runtime.domain.canonical import canonical_digest
+from runtime.domain.operation import Refused
+from runtime.domain.revision import RevisionRef
+from runtime.domain.values import Digest, Fence, Id, Record, Text, UtcTime
+
+# --- what is approved and what a provider is ------------------------------------------------------
+
+
+class Terms(Record):
+    """Exactly what is approved: the digest of these terms is the approval's digest."""
+
+    effect: Annotated[str, Field(pattern=r"^[a-z_]+\.[a-z_]+$")]
+    account: Id
+    revision: RevisionRef
+    payload: Text
+    """Canonical JSON, made by the connector's `prepare`."""
+    not_before: UtcTime | None = None
+    not_after: UtcTime | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over every field, the payload's bytes included."""
+        return canonical_digest(self)
+
+
+class Descriptor(Record):
+    """What a connector declares about itself."""
+
+    id: Id
+    label: str
+    capabilities: tuple[Literal["publish", "verify", "delete", "export", "schedule", "ingest"], ...]
+    effects: tuple[str, ...]
+    required_scopes: tuple[str, ...] = ()
+    idempotent: bool
+    """Whether the provider enforces an idempotency key (the command's ID) itself."""
+    independent_verification: bool
+    undo: Literal["none", "delete", "overwrite"] = "none"
+    region: str = ""
+
+
+class Finding(Record):
+    """A yes or no with its evidence, in words that an operator may read."""
+
+    ok: bool
+    method: str
+    evidence: Annotated[str, Field(max_length=2_000)]
+
+
+# --- what a provider's answer means ----------------------------------------------------------------
+
+
+class AnswerApplied(Record):
+    """The provider did it. `digest` is of what is there now, where that can be known."""
+
+    name: Literal["applied"] = "applied"
+    reference: Annotated[str, Field(max_length=1_000)]
+    digest: Digest | None = None
+    detail: Annotated[str, Field(max_length=1_000)] = ""
+
+
+class AnswerRejected(Record):
+    """The provider refused, definitely."""
+
+    name: Literal["rejected"] = "rejected"
+    reason: Annotated[str, Field(max_length=1_000)]
+
+
+class AnswerNotEntered(Record):
+    """Typed proof that the provider was not entered; may be tried again from `retry_at` on."""
+
+    name: Literal["not_entered"] = "not_entered"
+    reason: Annotated[str, Field(max_length=1_000)]
+    retry_at: UtcTime | None = None
+    credential_gap: bool = False
+
+
+class AnswerAbsent(Record):
+    """Reconciliation proved that it did not and cannot happen any more (see `proof`)."""
+
+    name: Literal["absent"] = "absent"
+    proof: Annotated[str, Field(max_length=1_000)]
+
+
+class AnswerUnknown(Record):
+    """The provider may have acted. Nobody may guess."""
+
+    name: Literal["unknown"] = "unknown"
+    reason: Annotated[str, Field(max_length=1_000)]
+
+
+Answer = AnswerApplied | AnswerRejected | AnswerNotEntered | AnswerAbsent | AnswerUnknown
+
+# --- the command -----------------------------------------------------------------------------------
+
+
+class Prepared(Record):
+    """Intent is stored; nothing was sent for the attempt to come."""
+
+    name: Literal["prepared"] = "prepared"
+    at: UtcTime
+    ready_at: UtcTime
+
+
+class Dispatched(Record):
+    """Sending may have begun; until an observation is stored, the provider may have acted."""
+
+    name: Literal["dispatched"] = "dispatched"
+    at: UtcTime
+
+
+class Observed(Record):
+    """The provider's answer is stored; the receipt follows from it alone."""
+
+    name: Literal["observed"] = "observed"
+    at: UtcTime
+    answer: Annotated[AnswerApplied | AnswerRejected, Field(discriminator="name")]
+    reconciled: bool = False
+
+
+class Applied(Record):
+    """It happened; the receipt says how we know."""
+
+    name: Literal["applied"] = "applied"
+    at: UtcTime
+    receipt: Id
+
+
+class Failed(Record):
+    """It definitely did not happen, and will not by this command."""
+
+    name: Literal["failed"] = "failed"
+    at: UtcTime
+    reason: str
+    receipt: Id | None = None
+
+
+class Unknown(Record):
+    """It may have happened. Only evidence or a person moves it on."""
+
+    name: Literal["unknown"] = "unknown"
+    dispatched_at: UtcTime
+    at: UtcTime
+    reason: str
+
+
+class CommandCancelled(Record):
+    """Taken back before it was sent."""
+
+    name: Literal["cancelled"] = "cancelled"
+    at: UtcTime
+    reason: str
+
+
+class ClosedUnproven(Record):
+    """A person stopped here: no claim of success, none of failure."""
+
+    name: Literal["closed_unproven"] = "closed_unproven"
+    at: UtcTime
+    by: Id
+    reason: str
+
+
+CommandState = Annotated[
+    Prepared
+    | Dispatched
+    | Observed
+    | Applied
+    | Failed
+    | Unknown
+    | CommandCancelled
+    | ClosedUnproven,
+    Field(discriminator="name"),
+]
+
+TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
+    "prepared": ("dispatched", "cancelled", "failed"),
+    "dispatched": ("observed", "prepared", "unknown"),
+    "observed": ("applied", "failed"),
+    "unknown": ("observed", "prepared", "applied", "closed_unproven"),
+    "applied": (),
+    "failed": (),
+    "cancelled": (),
+    "closed_unproven": (),
+}
+
+
+class Command(Record):
+    """The durable intent of one effect. `attempt` counts opened attempts, beginning at 1."""
+
+    id: Id
+    job: Id
+    approval: Id
+    terms: Terms
+    terms_digest: Digest
+    policy_version: int
+    holder: Fence
+    attempt: int = 1
+    tries: int = 0
+    """How often a try was proved not to have entered the provider."""
+    created_at: UtcTime
+    state: CommandState
+
+
+def prepare(
+    id_: str,
+    job: str,
+    approval: str,
+    *,
+    approved_digest: str,
+    terms: Terms,
+    policy_version: int,
+    holder: Fence,
+    now: datetime,
+) -> Command | Refused:
+    """Create the intent, only for exactly the approved terms (INV-5)."""
+    digest = terms.digest
+    if digest != approved_digest:
+        return Refused("only exactly approved terms are prepared", digest)
+    return Command(
+        id=id_,
+        job=job,
+        approval=approval,
+        terms=terms,
+        terms_digest=digest,
+        policy_version=policy_version,
+        holder=holder,
+        created_at=now,
+        state=Prepared(at=now, ready_at=now),
+    )
+
+
+def dispatch(command: Command, fence: Fence, now: datetime) -> Command | Refused:
+    """Prepared → dispatched by its holder; the digest is checked once more."""
+    if refused := _held(command, fence):
+        return refused
+    if not isinstance(command.state, Prepared):
+        return Refused("only a prepared command is dispatched", command.state.name)
+    if now < command.state.ready_at:
+        return Refused("a prepared command is dispatched from its ready time on", "not ready")
+    if command.terms.digest != command.terms_digest:
+        return Refused("what is dispatched equals what was approved", "digest differs")
+    return _leave(command, Dispatched(at=now))
+
+
+def observe(
+    command: Command, fence: Fence, answer: Answer, now: datetime, *, reconciled: bool = False
+) -> Command | Refused:
+    """Store what an answer means, for a dispatched or unknown command of this holder."""
+    if refused := _held(command, fence):
+        return refused
+    state = command.state
+    if not isinstance(state, Dispatched | Unknown):
+        return Refused("only a sent command is observed", state.name)
+    match answer:
+        case AnswerApplied() | AnswerRejected():
+            return _leave(command, Observed(at=now, answer=answer, reconciled=reconciled))
+        case AnswerNotEntered(retry_at=retry_at):
+            if isinstance(state, Unknown):
+                return command
+            ready = max(now, retry_at) if retry_at else now
+            again = _leave(command, Prepared(at=now, ready_at=ready))
+            return again.model_copy(update={"tries": command.tries + 1})
+        case AnswerAbsent():
+            opened = _leave(command, Prepared(at=now, ready_at=now))
+            return opened.model_copy(update={"attempt": command.attempt + 1})
+        case AnswerUnknown(reason=reason):
+            return lose(command, reason, now)
+
+
+def lose(command: Command, reason: str, now: datetime) -> Command:
+    """Dispatched → unknown; an unknown command stays as it is."""
+    state = command.state
+    if not isinstance(state, Dispatched):
+        return command
+    return _leave(command, Unknown(dispatched_at=state.at, at=now, reason=reason))
+
+
+def settle(command: Command, fence: Fence, receipt: str, now: datetime) -> Command | Refused:
+    """Observed → applied or failed, together with its receipt."""
+    if refused := _held(command, fence):
+        return refused
+    state = command.state
+    if not isinstance(state, Observed):
+        return Refused("a receipt comes only from an observation", state.name)
+    match state.answer:
+        case AnswerApplied():
+            return _leave(command, Applied(at=now, receipt=receipt))
+        case AnswerRejected(reason=reason):
+            return _leave(command, Failed(at=now, reason=reason, receipt=receipt))
+
+
+def hand_over(command: Command, holder: Fence) -> Command:
+    """Give the command to another fence: a takeover of its operation, or its reconciler."""
+    return command.model_copy(update={"holder": holder})
+
+
+def withdraw(command: Command, reason: str, now: datetime) -> Command | Refused:
+    """Prepared → cancelled. Anything later is not cancellable."""
+    if not isinstance(command.state, Prepared):
+        return Refused("work past dispatch is never called cancelled", command.state.name)
+    return _leave(command, CommandCancelled(at=now, reason=reason))
+
+
+def unresolved(command: Command) -> bool:
+    """Whether the provider may have acted without our knowing."""
+    return isinstance(command.state, Dispatched | Unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswer:
+    """What a stale worker still received: evidence for the reconciler, never an outcome."""
+
+    command: str
+    attempt: int
+    answer: Answer
+
+
+def _held(command: Command, fence: Fence) -> Refused | None:
+    if command.holder != fence:
+        return Refused("only its holder moves a command", command.holder.operation)
+    return None
+
+
+def _leave(command: Command, state: CommandState) -> Command:
+    if state.name not in TRANSITIONS[command.state.name]:
+        return command
+    return command.model_copy(update={"state": state})

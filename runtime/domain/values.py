@@ -1,0 +1,116 @@
+"""Words that every record shares: record base, scopes, times, digests, trust.
+
+Keeps INV-18's vocabulary: a scope is either one tenant or the directory, and a tenant's names
+are so narrow that no path or key can be forged from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, StringConstraints
+
+
+class Record(BaseModel):
+    """A frozen value that may be stored. Unknown fields are refused, never dropped."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        message = "a stored time needs a zone"
+        raise ValueError(message)
+    return value.astimezone(UTC)
+
+
+def time_text(value: datetime) -> str:
+    """UTC with exactly six fraction digits, so that text order is time order."""
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+UtcTime = Annotated[
+    datetime, AfterValidator(_utc), PlainSerializer(time_text, return_type=str, when_used="json")
+]
+"""A UTC instant with microseconds."""
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+"""A workspace or brand name."""
+
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:~@+=-]{1,300}$")]
+"""A record's ID: safe as a key segment on every store."""
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""Lowercase hexadecimal SHA-256."""
+
+Text = Annotated[str, StringConstraints(max_length=200_000)]
+"""Text that fits a record. Anything longer is an artifact."""
+
+DIGEST_SHOWN_CHARS: Final = 6
+
+
+class Tenant(Record):
+    """Whose data this is. Nothing crosses it."""
+
+    workspace: Name
+    brand: Name
+
+    @property
+    def path(self) -> str:
+        """The key prefix of this tenant's records."""
+        return f"workspaces/{self.workspace}/brands/{self.brand}"
+
+
+class Directory(Record):
+    """What stands above tenants: people, chat bindings, leases, updates of unbound chats."""
+
+    kind: Literal["directory"] = "directory"
+
+    @property
+    def path(self) -> str:
+        """The key prefix of directory records."""
+        return "directory"
+
+
+Scope = Tenant | Directory
+DIRECTORY: Final = Directory()
+
+
+class Trust(StrEnum):
+    """How far a text may be believed. It never rises on its way."""
+
+    SYSTEM = "system"
+    OPERATOR = "operator"
+    PROVIDER = "provider"
+    MODEL = "model_inference"
+    EXTERNAL = "external_untrusted"
+
+
+class Fence(Record):
+    """The right to write for one claim of one operation."""
+
+    operation: Id
+    epoch: int
+
+
+def sha256(data: bytes) -> str:
+    """Lowercase hexadecimal SHA-256 of `data`."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def identity(*parts: str) -> str:
+    """One digest of several strings, length-prefixed so that borders cannot be shifted."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        hasher.update(len(data).to_bytes(8, "big"))
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+def short(digest: str) -> str:
+    """The part of a digest that a person compares."""
+    return digest[:DIGEST_SHOWN_CHARS]

@@ -1,0 +1,112 @@
+"""Work: what a handler holds while it works on one claimed operation.
+
+Keeps INV-3: every write of a handler goes through `commit`, which reads the operation in the same
+transaction and raises `FenceLost` unless it is still claimed at this epoch. A commit whose reply was
+lost recognises itself by its tag. Finishing an operation and creating the next one are one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from runtime.domain import event as events
+from runtime.domain.operation import Failed, Operation, OperatorRequired, Refused, Succeeded, fenced
+from runtime.domain.values import Scope
+from runtime.engine.kit import Kit
+from runtime.errors import FenceLost
+from runtime.ports import Commit, Put, Reads, Store, Write
+from runtime.stores.collections import EVENTS, OPERATIONS
+from runtime.stores.scoped import Scoped
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[T]):
+    """What a fenced body decided. `operation` is its next state, or None to stay claimed."""
+
+    outcome: T
+    writes: Sequence[Write] = field(default_factory=tuple)
+    operation: Operation | None = None
+
+
+FencedBody = Callable[[Reads, Operation], Awaitable[Step[T]]]
+
+
+class Work:
+    """One claimed operation in one worker. `operation` is as it was claimed."""
+
+    def __init__(self, kit: Kit, scope: Scope, operation: Operation) -> None:
+        """Hold the claim; `store` is scoped to the operation's own tenant (or the directory)."""
+        self.kit = kit
+        self.scope = scope
+        self.operation = operation
+        self.store: Store = Scoped(kit.store, (scope,))
+        self.settled = False
+
+    def now(self) -> datetime:
+        """The current time, from the clock port."""
+        return self.kit.clock.now()
+
+    async def commit(self, body: FencedBody[T], store: Store | None = None) -> T:
+        """Run a fenced transaction.
+
+        Args:
+            body: reads what it needs and returns its writes and the operation's next state. It is
+                given the operation as stored now. It may be run several times.
+            store: another scoped handle, for the few commits that need two scopes.
+
+        Raises:
+            FenceLost: a newer claim exists, or the operation is not claimed any more.
+        """
+        tag = self.kit.ids.new("commit")
+        tried: dict[str, T] = {}
+        key = OPERATIONS.key(self.scope, self.operation.id)
+        left = False
+
+        async def run(reads: Reads) -> Commit[T]:
+            nonlocal left
+            stored = await reads.get(key)
+            if stored is not None and stored.last_commit in tried:
+                return Commit(tried[stored.last_commit])
+            current = fenced(stored, self.operation.fence)
+            if isinstance(current, Refused):
+                raise FenceLost(
+                    operation=self.operation.id, epoch=self.operation.epoch, found=current.found
+                )
+            step = await body(reads, current)
+            mine = f"{tag}.{len(tried)}"
+            tried[mine] = step.outcome
+            after = (step.operation or current).model_copy(update={"last_commit": mine})
+            left = after.state.name != "claimed"
+            writes = [*step.writes, Put(key, after)]
+            writes.extend(await self._event_writes(reads, after))
+            return Commit(step.outcome, tuple(writes))
+
+        outcome = await self.kit.commit(run, store or self.store)
+        self.settled = self.settled or left
+        return outcome
+
+    async def _event_writes(self, reads: Reads, after: Operation) -> list[Write]:
+        """The event ends with its operation, in the same commit."""
+        if after.event is None or not isinstance(
+            after.state, Succeeded | Failed | OperatorRequired
+        ):
+            return []
+        key = EVENTS.key(self.scope, after.event)
+        event = await reads.get(key)
+        if event is None:
+            return []
+        now = self.now()
+        if isinstance(after.state, Succeeded):
+            ended = events.complete(event, now)
+        else:
+            ended = events.dead_letter(event, after.state.reason, now)
+        return [Put(key, ended)]
+
+
+Handler = Callable[[Work], Awaitable[None]]
+"""Carries one operation as far as it goes now, ending in a commit that leaves `claimed`."""
