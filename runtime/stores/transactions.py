@@ -1,0 +1,65 @@
+"""Transactions: running a body until its commit stands. The one re-run loop of every store.
+
+A body runs again when what it read has changed, and when the reply of its commit was lost; in the
+second case the body recognises its own earlier success. Re-runs are bounded in number and by an
+overall deadline, with jitter between them; then it is `Contention`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from runtime.errors import Contention
+from runtime.ports import Body, Clock, Ids
+
+ATTEMPTS_MAX: Final = 1000
+DEADLINE_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 0.001
+PAUSE_SECONDS_MAX: Final = 0.064
+
+T = TypeVar("T")
+
+
+class Stale(Exception):
+    """Something the commit read has changed."""
+
+
+class Ambiguous(Exception):
+    """The reply of the commit was lost: it stands or it does not."""
+
+
+class Transactions:
+    """Runs bodies by a store's single attempts."""
+
+    def __init__(self, clock: Clock, ids: Ids, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._deadline_seconds = deadline_seconds
+
+    async def run(self, body: Body[T], attempt: Callable[[Body[T]], Awaitable[T]]) -> T:
+        """The outcome of the attempt that stood.
+
+        Raises:
+            Contention: no attempt stood before the deadline.
+        """
+        try:
+            return await attempt(body)
+        except (Stale, Ambiguous):
+            return await self._again(body, attempt)
+
+    async def _again(self, body: Body[T], attempt: Callable[[Body[T]], Awaitable[T]]) -> T:
+        started = self._clock.monotonic()
+        pause = PAUSE_SECONDS
+        attempts = 1
+        while attempts < ATTEMPTS_MAX:
+            await self._clock.sleep(pause * self._ids.fraction())
+            if self._clock.monotonic() - started >= self._deadline_seconds:
+                break
+            attempts += 1
+            try:
+                return await attempt(body)
+            except (Stale, Ambiguous):
+                pause = min(2 * pause, PAUSE_SECONDS_MAX)
+        seconds = round(self._clock.monotonic() - started, 3)
+        raise Contention(attempts=attempts, seconds=seconds)
