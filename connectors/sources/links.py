@@ -19,7 +19,7 @@ from connectors.sources.names import shown_name
 
 PORTS = frozenset({80, 443})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\<>\"`{}|^\u2028\u2029]")
+_UNFIT = re.compile(r"[\x00-\x20\x7f-\xa0\\<>\u2028\u2029]")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,62}\.)*[a-z0-9_.-]{0,63}\Z")
 SHOWN_PATH_CHARS_MAX = 80
 NAMELESS = "that link"

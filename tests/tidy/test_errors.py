@@ -61,8 +61,8 @@ def error_files() -> list[Source]:
 
 
 def test_the_rule_sees_a_class_missing_from_the_tree() -> None:
-    text = '"""Tree.\n\n    RootError\n    ├── Left   one\n    │   └── Deep\n    ├── A · B\n"""'
-    assert drawn(sample(text)) == {"RootError", "Left", "Deep", "A", "B"}
+    text = '"""Tree.\n\n    RootError\n    ├── Left   one\n    │   └── Deep\n    ├── Ann · Bob\n"""'
+    assert drawn(sample(text)) == {"RootError", "Left", "Deep", "Ann", "Bob"}
 
 
 @pytest.mark.parametrize("path", [source.path for source in error_files()])
