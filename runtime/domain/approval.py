@@ -120,8 +120,8 @@ class Approval(Record):
     """A request for a decision about one revision (and, for an effect, its exact terms).
 
     `digest` is what people are shown and what they decide about: for a strategy the revision's
-    digest, for an effect the digest of its `Terms` (account, type, payload, revision). `operation` is
-    the one that waits for it.
+    digest, for an effect the digest of its `Terms` (account, type, payload, revision).
+    `operation` is the one that waits for it.
     """
 
     id: Id
@@ -170,7 +170,7 @@ def vote(approval: Approval, voter: Member | None, cast: Vote, now: datetime) ->
         return AlreadyYours(approval)
     if not may(voter, Role.APPROVER):
         return VoteRefused("role", "Only approvers can decide this.")
-    if refused := _closed(approval, cast):
+    if refused := _closed(approval):
         return refused
     if cast.digest != approval.digest:
         return VoteRefused("outdated", "This card is outdated: the content has changed since.")
@@ -192,26 +192,18 @@ def held(state: Requested, now: datetime) -> bool:
 
 def hold(approval: Approval, editor: Member | None, shown: str, now: datetime) -> Voting:
     """An approver begins to edit: the approval is held until the edit ends or `HOLD` passes."""
-    cast = Vote(
-        id="hold",
-        person=editor.id if editor else "nobody",
-        display="",
-        verdict="reject",
-        digest=shown,
-        at=now,
-    )
-    if not may(editor, Role.APPROVER):
+    if editor is None or not may(editor, Role.APPROVER):
         return VoteRefused("role", "Only approvers can edit this.")
-    if refused := _closed(approval, cast):
+    if refused := _closed(approval):
         return refused
     if shown != approval.digest:
         return VoteRefused("outdated", "This card is outdated: the content has changed since.")
     if now >= approval.decide_by:
         return VoteRefused("expired", "Too late: the time for deciding has passed.")
     state = approval.state
-    if isinstance(state, Requested) and held(state, now) and state.held_by != cast.person:
+    if isinstance(state, Requested) and held(state, now) and state.held_by != editor.id:
         return VoteRefused("held", "Somebody is already editing this; a new card follows.")
-    requested = Requested(held_by=cast.person, held_until=now + HOLD)
+    requested = Requested(held_by=editor.id, held_until=now + HOLD)
     return Decided(approval.model_copy(update={"state": requested}))
 
 
@@ -268,7 +260,7 @@ def _count(approval: Approval, cast: Vote, now: datetime) -> Approval:
     return _leave(counted, Approved(at=now, valid_until=now + approval.valid_for))
 
 
-def _closed(approval: Approval, cast: Vote) -> VoteRefused | None:
+def _closed(approval: Approval) -> VoteRefused | None:
     """The truthful answer about an approval that is not open any more."""
     state = approval.state
     match state:

@@ -1,7 +1,7 @@
 """Jobs: a piece of work the operator cares about, its stages and its control state.
 
-The stages are a table: what follows what is decided here and nowhere else. A job's lifecycle word is
-derived with a bias to safety (uncertain > needs you > paused or cancelled > failed > scheduled >
+The stages are a table: what follows what is decided here and nowhere else. A job's lifecycle word
+is derived with a bias to safety (uncertain > needs you > paused or cancelled > failed > scheduled >
 settled > active).
 """
 
@@ -134,7 +134,7 @@ class Job(Record):
     source: Source
     stage: Stage = "read"
     steps: tuple[Step, ...] = ()
-    heads: dict[RevisionKind, RevisionRef] = {}
+    heads: dict[RevisionKind, RevisionRef] = Field(default_factory=dict)
     approval: Id | None = None
     command: Id | None = None
     receipt: Id | None = None

@@ -178,6 +178,17 @@ def claim(
     )
 
 
+def exhausted(operation: Operation, now: datetime) -> str | None:
+    """Why a pending operation can never be claimed again, or None; at its deadline it is late."""
+    if not isinstance(operation.state, Pending):
+        return None
+    if operation.deadline is not None and now >= operation.deadline:
+        return "its deadline passed before it was done"
+    if operation.attempt >= operation.attempts_max:
+        return f"it did not succeed in {operation.attempts_max} attempts"
+    return None
+
+
 def fenced(operation: Operation | None, fence: Fence) -> Operation | Refused:
     """The operation, if `fence` may still write for it. The lease's clock plays no part."""
     if operation is None:

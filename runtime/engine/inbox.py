@@ -70,7 +70,7 @@ async def accept(
         stored = await reads.get(EVENTS.key(scope, envelope.event_id))
         if said is not None and stored is not None and stored.last_delivery == delivery:
             return Commit(said)
-        commit = _decide(scope, stored, envelope, task, reason, delivery, first)
+        commit = _decide(scope, stored, envelope, task, reason=reason, delivery=delivery, now=first)
         said = commit.outcome
         return commit
 
@@ -82,6 +82,7 @@ def _decide(
     stored: Event | None,
     envelope: Envelope,
     task: Task | None,
+    *,
     reason: str,
     delivery: str,
     now: datetime,

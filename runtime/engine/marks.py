@@ -1,0 +1,24 @@
+"""Dirty markers: every mutation that people may see leaves one, in its own commit.
+
+The projector reads them; no other transaction touches the feed. `serial` is the writer's commit tag
+or any text that differs from write to write, so that a marker is deleted only at the version read.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from runtime.domain.feed import DirtyMarker
+from runtime.domain.values import Scope
+from runtime.ports import Put
+from runtime.stores.collections import MARKERS
+
+Kind = Literal["job", "approval", "command", "operation", "card"]
+
+
+def dirty(scope: Scope, kind: Kind, subject: str, now: datetime, serial: str) -> Put[DirtyMarker]:
+    """The write that says: `subject` changed."""
+    id_ = f"{kind}:{subject}"
+    marker = DirtyMarker(id=id_, kind=kind, subject=subject, at=now, serial=serial)
+    return Put(MARKERS.key(scope, id_), marker)

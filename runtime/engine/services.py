@@ -1,0 +1,124 @@
+"""Services: loops that a process runs, their leases, and one way to stop them.
+
+A service that must be single holds a lease (`runtime/domain/lease.py`) and gives it back on the way
+out. A failing round is reported and followed by a bounded pause: no fault ends a loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from runtime.domain import lease as leases
+from runtime.domain.lease import SERVICE_LEASE
+from runtime.domain.values import DIRECTORY, sha256
+from runtime.engine.kit import Kit
+from runtime.errors import HarmoniaError
+from runtime.ports import Commit, Put, Reads
+from runtime.stores.collections import LEASES
+
+PAUSE_MAX_SECONDS: Final = 30.0
+
+log = structlog.get_logger()
+
+
+class Holder:
+    """Holds one named lease for this process, renewing it while it is asked."""
+
+    def __init__(self, kit: Kit, name: str, term: timedelta = SERVICE_LEASE) -> None:
+        """Make a random owner; only its digest is stored."""
+        self._kit = kit
+        self._key = LEASES.key(DIRECTORY, name)
+        self._owner = sha256(kit.ids.token().encode())
+        self._term = term
+
+    @property
+    def owner(self) -> str:
+        """The digest under which the lease is held."""
+        return self._owner
+
+    async def take(self) -> bool:
+        """Take or renew the lease; whether it is held now."""
+
+        async def body(reads: Reads) -> Commit[bool]:
+            stored = await reads.get(self._key)
+            now = self._kit.clock.now()
+            taken = leases.take(stored, self._key.id, self._owner, now, self._term)
+            return Commit(False) if taken is None else Commit(True, (Put(self._key, taken),))
+
+        return await self._kit.commit(body)
+
+    async def free(self) -> None:
+        """Give the lease back, so that another process need not wait for its end."""
+
+        async def body(reads: Reads) -> Commit[None]:
+            stored = await reads.get(self._key)
+            if stored is None:
+                return Commit(None)
+            now = self._kit.clock.now()
+            return Commit(None, (Put(self._key, leases.free(stored, self._owner, now)),))
+
+        await self._kit.commit(body)
+
+
+class Stop:
+    """Tells loops to end. `wait` doubles as an interruptible pause."""
+
+    def __init__(self) -> None:
+        """Not stopped yet."""
+        self._event = asyncio.Event()
+
+    @property
+    def asked(self) -> bool:
+        """Whether the process should end."""
+        return self._event.is_set()
+
+    def ask(self) -> None:
+        """End every loop after its current round."""
+        self._event.set()
+
+    async def pause(self, kit: Kit, seconds: float) -> None:
+        """Sleep through the clock port, or until asked to stop."""
+        sleeper = asyncio.ensure_future(kit.clock.sleep(seconds))
+        stopper = asyncio.ensure_future(self._event.wait())
+        _, pending = await asyncio.wait({sleeper, stopper}, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+
+async def loop(
+    kit: Kit,
+    stop: Stop,
+    name: str,
+    once: Callable[[], Awaitable[bool]],
+    *,
+    idle_seconds: float,
+    single: bool = False,
+) -> None:
+    """Run `once` until stopped. It says whether it did something (then it runs again at once)."""
+    holder = Holder(kit, f"service:{name}") if single else None
+    faults = 0
+    while not stop.asked:
+        try:
+            if holder is not None and not await holder.take():
+                await stop.pause(kit, SERVICE_LEASE.total_seconds() / 3)
+                continue
+            busy = await once()
+            faults = 0
+            if not busy:
+                await stop.pause(kit, idle_seconds)
+        except HarmoniaError as error:
+            faults += 1
+            log.warning("service_round_failed", service=name, error=type(error).__name__)
+            await stop.pause(kit, min(PAUSE_MAX_SECONDS, 0.2 * 2 ** min(faults, 10)))
+        except Exception as error:  # noqa: BLE001 - a defect in one round must not end the loop; it is reported with its type
+            faults += 1
+            log.error("service_round_broke", service=name, error=type(error).__name__)  # noqa: TRY400 - a traceback may quote a draft (INV-20)
+            await stop.pause(kit, min(PAUSE_MAX_SECONDS, 0.2 * 2 ** min(faults, 10)))
+    if holder is not None:
+        await holder.free()

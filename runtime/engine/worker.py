@@ -1,0 +1,283 @@
+"""The worker loop: claims operations, lets handlers carry them, renews leases, drains on stop.
+
+Keeps INV-3 and INV-4 by claiming in a transaction (epoch + 1) and INV-19 by ending each attempt in
+a stored state: a handler's fault returns the operation to pending with a delay, and when its retry
+budget is spent a person is asked. Hints say where to look; the query `ready` finds the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from runtime.domain import operation as operations
+from runtime.domain.operation import LEASE, Operation, Refused
+from runtime.domain.values import Scope, sha256
+from runtime.engine.kit import Kit
+from runtime.engine.marks import dirty
+from runtime.engine.services import Stop
+from runtime.engine.work import Handler, Step, Work
+from runtime.errors import FenceLost, HarmoniaError
+from runtime.ports import Ask, Commit, Hint, Put, Reads, Write
+from runtime.stores.collections import OPERATIONS
+
+PAGE: Final = 100
+POLL_SECONDS: Final = 0.5
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one worker takes at a time."""
+
+    concurrency: int = 16
+    lease: timedelta = LEASE
+    poll_seconds: float = POLL_SECONDS
+
+
+class Worker:
+    """Carries claimable operations of the kinds it has handlers for."""
+
+    def __init__(
+        self, kit: Kit, handlers: Mapping[str, Handler], limits: Limits | None = None
+    ) -> None:
+        """Make a random owner token; only its digest is stored."""
+        self._kit = kit
+        self._handlers = handlers
+        self._limits = limits or Limits()
+        self._owner = sha256(kit.ids.token().encode())
+        self._running: dict[tuple[Scope, str], asyncio.Task[None]] = {}
+        self._works: dict[tuple[Scope, str], Work] = {}
+        self._freed = asyncio.Event()
+        self._looked_at = float("-inf")
+
+    async def run(self, stop: Stop) -> None:
+        """Work until asked to stop, then let what runs come to its end."""
+        renewing = asyncio.create_task(self._renew_leases())
+        waiting: list[Hint] = []
+        while not stop.asked:
+            try:
+                waiting = await self._round(waiting)
+            except HarmoniaError as error:
+                log.warning("worker_round_failed", error=type(error).__name__)
+                await stop.pause(self._kit, self._limits.poll_seconds)
+        await self.drain()
+        renewing.cancel()
+        await asyncio.gather(renewing, return_exceptions=True)
+
+    async def drain(self) -> None:
+        """Wait until every running handler has ended."""
+        while self._running:
+            await asyncio.wait(list(self._running.values()))
+
+    async def idle(self) -> bool:
+        """One look around, for tests and the simulation: start what is ready; anything started?"""
+        found = await self._ready()
+        for hint in found:
+            self._start(hint)
+        return bool(found)
+
+    async def _round(self, waiting: list[Hint]) -> list[Hint]:
+        while waiting and len(self._running) < self._limits.concurrency:
+            self._start(waiting.pop(0))
+        if len(self._running) >= self._limits.concurrency:
+            self._freed.clear()
+            await self._freed.wait()
+            return waiting
+        clock = self._kit.clock
+        since = clock.monotonic() - self._looked_at
+        if since >= self._limits.poll_seconds:
+            self._looked_at = clock.monotonic()
+            found = await self._ready()
+            if found:
+                return [*waiting, *found]
+            since = 0.0
+        hints = await self._kit.wakes.next(self._limits.poll_seconds - since)
+        return [*waiting, *hints]
+
+    async def _ready(self) -> list[Hint]:
+        """Claimable operations over all tenants, taken in turns so that none starves another."""
+        page = await self._kit.store.find(
+            Ask(
+                OPERATIONS,
+                "ready",
+                None,
+                equals=("pending",),
+                before=self._kit.clock.now() + timedelta(microseconds=1),
+                limit=PAGE,
+            )
+        )
+        for path, cause in page.unreadable:
+            log.error("operation_unreadable", key=path, cause=cause)
+        hints = [
+            Hint(found.key.scope, found.record.id)
+            for found in page.rows
+            if found.record.kind in self._handlers
+            and (found.key.scope, found.record.id) not in self._running
+        ]
+        return in_turns(hints)
+
+    def _start(self, hint: Hint) -> None:
+        place = (hint.scope, hint.operation)
+        if place in self._running:
+            return
+        task = asyncio.create_task(self._attempt(hint), name=hint.operation)
+        self._running[place] = task
+        task.add_done_callback(lambda _: self._ended(place))
+
+    def _ended(self, place: tuple[Scope, str]) -> None:
+        self._running.pop(place, None)
+        self._works.pop(place, None)
+        self._freed.set()
+
+    async def _attempt(self, hint: Hint) -> None:
+        try:
+            work = await self.claim(hint)
+        except HarmoniaError as error:
+            log.warning("claim_failed", operation=hint.operation, error=type(error).__name__)
+            return
+        if work is not None:
+            self._works[hint.scope, hint.operation] = work
+            await self._carry(work)
+
+    async def claim(self, hint: Hint) -> Work | None:
+        """Claim one operation, if it is claimable and first in its lane."""
+        key = OPERATIONS.key(hint.scope, hint.operation)
+        tag = self._kit.ids.new("claim")
+        lane_is_free = False
+
+        async def body(reads: Reads) -> Commit[Operation | str | None]:
+            stored = await reads.get(key)
+            if stored is None or stored.kind not in self._handlers:
+                return Commit(None)
+            if stored.last_commit == tag:
+                return Commit(stored)
+            if stored.in_lane is not None and not lane_is_free:
+                return Commit(stored.in_lane)
+            now = self._kit.clock.now()
+            if reason := operations.exhausted(stored, now):
+                return Commit(None, abandon(hint.scope, stored, reason, now))
+            claimed = operations.claim(stored, self._owner, now, self._limits.lease)
+            if isinstance(claimed, Refused):
+                return Commit(None)
+            claimed = claimed.model_copy(update={"last_commit": tag})
+            return Commit(claimed, (Put(key, claimed),))
+
+        taken = await self._kit.store.transact(body)
+        if isinstance(taken, str):
+            lane_is_free = await self._first_in_lane(hint, taken)
+            taken = await self._kit.store.transact(body) if lane_is_free else None
+        return Work(self._kit, hint.scope, taken) if isinstance(taken, Operation) else None
+
+    async def _first_in_lane(self, hint: Hint, lane: str) -> bool:
+        """Whether no earlier operation of its lane is unfinished.
+
+        Read outside the claim: the first of a lane stays first until it is finished, so a claim
+        that follows can be late but never early.
+        """
+        page = await self._kit.store.find(
+            Ask(OPERATIONS, "lane", hint.scope, equals=(lane,), limit=1)
+        )
+        return not page.rows or page.rows[0].record.id == hint.operation
+
+    async def _carry(self, work: Work) -> None:
+        try:
+            await self._handlers[work.operation.kind](work)
+            if not work.settled:
+                await self._give_back(work, "the handler ended without a result")
+        except FenceLost:
+            log.info("fence_lost", operation=work.operation.id, epoch=work.operation.epoch)
+        except HarmoniaError as error:
+            log.warning(
+                "attempt_failed",
+                operation=work.operation.id,
+                kind=work.operation.kind,
+                error=type(error).__name__,
+            )
+            await self._give_back_safely(work, error.sentence)
+        except Exception as error:  # noqa: BLE001 - a defect in one handler must not end the loop
+            log.error(  # noqa: TRY400 - a traceback may quote a draft (INV-20)
+                "handler_broke",
+                operation=work.operation.id,
+                kind=work.operation.kind,
+                error=type(error).__name__,
+            )
+            await self._give_back_safely(work, f"an unexpected {type(error).__name__}")
+
+    async def _renew_leases(self) -> None:
+        """Extend the leases of all running claims, well before a third of their term is left."""
+        while True:
+            await self._kit.clock.sleep(self._limits.lease.total_seconds() / 3)
+            for work in list(self._works.values()):
+                if work.settled:
+                    continue
+                try:
+                    await work.commit(self._renewal)
+                except FenceLost:
+                    log.info("fence_lost", operation=work.operation.id)
+                except HarmoniaError as error:
+                    log.warning("renewal_failed", error=type(error).__name__)
+
+    async def _renewal(self, reads: Reads, current: Operation) -> Step[None]:
+        del reads
+        renewed = operations.renew(current, self._kit.clock.now(), self._limits.lease)
+        return Step(None, operation=renewed)
+
+    async def _give_back_safely(self, work: Work, reason: str) -> None:
+        try:
+            await self._give_back(work, reason)
+        except HarmoniaError as error:
+            # The lease runs out and the scanner decides: nothing is lost, only later.
+            log.warning("give_back_failed", error=type(error).__name__)
+
+    async def _give_back(self, work: Work, reason: str) -> None:
+        """Pending again after a delay, or in front of a person when the retry budget is spent."""
+
+        async def body(reads: Reads, current: Operation) -> Step[None]:
+            del reads
+            now = self._kit.clock.now()
+            serial = f"{current.id}:{current.epoch}:given-back"
+            if current.attempt >= current.attempts_max:
+                parked = operations.require_operator(current, reason[:1_000], now)
+                writes = [dirty(work.scope, "operation", current.id, now, serial)]
+                if current.job is not None:
+                    writes.append(dirty(work.scope, "job", current.job, now, serial))
+                return Step(None, tuple(writes), parked)
+            ready = now + operations.retry_delay(current.attempt)
+            return Step(None, operation=operations.release(current, ready))
+
+        try:
+            await work.commit(body)
+        except FenceLost:
+            log.info("fence_lost", operation=work.operation.id, epoch=work.operation.epoch)
+
+
+def abandon(scope: Scope, stored: Operation, reason: str, now: datetime) -> tuple[Write, ...]:
+    """A pending operation that can never be claimed again fails visibly (INV-19)."""
+    failed = operations.fail(stored, reason, now)
+    serial = f"{stored.id}:{stored.epoch}:abandoned"
+    writes: list[Write] = [
+        Put(OPERATIONS.key(scope, stored.id), failed),
+        dirty(scope, "operation", stored.id, now, serial),
+    ]
+    if stored.job is not None:
+        writes.append(dirty(scope, "job", stored.job, now, serial))
+    return tuple(writes)
+
+
+def in_turns(hints: Sequence[Hint]) -> list[Hint]:
+    """The hints, one tenant after the other, each tenant's own order kept."""
+    queues: dict[Scope, list[Hint]] = {}
+    for hint in hints:
+        queues.setdefault(hint.scope, []).append(hint)
+    turns: list[Hint] = []
+    depth = max((len(queue) for queue in queues.values()), default=0)
+    for index in range(depth):
+        turns.extend(queue[index] for queue in queues.values() if index < len(queue))
+    return turns

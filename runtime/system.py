@@ -1,0 +1,40 @@
+"""The real clock and the real randomness: the only module that asks the machine for either."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """Wall time in UTC, monotonic seconds, real sleeping."""
+
+    def now(self) -> datetime:
+        """The machine's time, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let others run for `seconds`."""
+        await asyncio.sleep(seconds)
+
+
+class SystemIds:
+    """Unguessable IDs from the operating system."""
+
+    def new(self, prefix: str) -> str:
+        """`prefix-` and 80 random bits."""
+        return f"{prefix}-{secrets.token_hex(10)}"
+
+    def token(self) -> str:
+        """192 random bits, URL-safe."""
+        return secrets.token_urlsafe(24)
+
+    def fraction(self) -> float:
+        """A number in [0, 1)."""
+        return secrets.randbelow(1 << 30) / (1 << 30)
