@@ -88,7 +88,7 @@ class NoWakes:
         return hints
 
 
-def make_kit(
+async def make_kit(
     folder: Path,
     *,
     clock: ManualClock | None = None,
@@ -98,5 +98,5 @@ def make_kit(
     """A kit over a real SQLite file in `folder`. Several kits may share a folder."""
     clock = clock or ManualClock()
     ids = SeededIds(seed)
-    store: Store = SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
+    store: Store = await SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
     return Kit(clock, ids, wrap(store) if wrap else store, LocalWakes())
