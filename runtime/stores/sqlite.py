@@ -20,7 +20,7 @@ from runtime.errors import StoreUnavailable
 from runtime.ports import Ask, Body, Clock, Collection, Ids, Key, Page
 from runtime.stores.codec import NO_UPGRADES, Upgrades
 from runtime.stores.sqlite_core import Outcome, Prepared, Seen, SqliteCore, open_core
-from runtime.stores.sqlite_files import Turn
+from runtime.stores.sqlite_files import LOCK_SECONDS, Turn
 from runtime.stores.sqlite_schema import Table
 from runtime.stores.transactions import DEADLINE_SECONDS, Stale, Transactions
 
@@ -79,7 +79,7 @@ class SqliteStore:
         self._thread.start()
 
     @classmethod
-    async def open(
+    def open(
         cls,
         path: Path,
         collections: Sequence[Collection[Any]],
@@ -88,15 +88,16 @@ class SqliteStore:
         *,
         upgrades: Upgrades = NO_UPGRADES,
         deadline_seconds: float = DEADLINE_SECONDS,
+        lock_seconds: float = LOCK_SECONDS,
     ) -> SqliteStore:
-        """Open or create the file.
+        """Open or create the file. `lock_seconds` bounds the wait for other processes.
 
         Raises:
             StoreUnavailable: not a database, another program's, a newer version's, or locked.
         """
         tables = [Table(collection, upgrades) for collection in collections]
-        turn = Turn(pause=threading.Event().wait, monotonic=clock.monotonic)
-        core = await asyncio.to_thread(open_core, str(path), tables, turn)
+        turn = Turn(pause=threading.Event().wait, wait_seconds=lock_seconds)
+        core = open_core(str(path), tables, turn)
         return cls(core, Transactions(clock, ids, deadline_seconds))
 
     async def get(self, key: Key[R]) -> R | None:

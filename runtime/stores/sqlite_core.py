@@ -187,14 +187,11 @@ class SqliteCore:
             self._roll_back()
             if len(batch) > 1:
                 # One of them hit the fault: alone, it no longer takes the others along.
-                self._turn.end()
                 return [outcome for one in batch for outcome in self.commit_batch([one])]
             return [unavailable(error)]
         except BaseException:
             self._roll_back()
             raise
-        finally:
-            self._turn.end()
         return outcomes
 
     def _roll_back(self) -> None:
@@ -238,7 +235,6 @@ class SqliteCore:
         """Close both connections; the last process to close folds the write-ahead log in."""
         self._reader.close()
         self._writer.close()
-        self._turn.close()
 
 
 def unavailable(error: sqlite3.Error) -> StoreUnavailable:

@@ -7,6 +7,7 @@ overall deadline, with jitter between them; then it is `Contention`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -16,6 +17,8 @@ from runtime.ports import Body, Clock, Ids
 ATTEMPTS_MAX: Final = 1000
 DEADLINE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.001
+AT_ONCE_MAX: Final = 3
+"""So many re-runs come without a pause: most conflicts are over by then."""
 PAUSE_SECONDS_MAX: Final = 0.064
 
 T = TypeVar("T")
@@ -53,13 +56,13 @@ class Transactions:
         pause = PAUSE_SECONDS
         attempts = 1
         while attempts < ATTEMPTS_MAX:
-            await self._clock.sleep(pause * self._ids.fraction())
+            if attempts > AT_ONCE_MAX:
+                await self._clock.sleep(pause * self._ids.fraction())
+                pause = min(2 * pause, PAUSE_SECONDS_MAX)
             if self._clock.monotonic() - started >= self._deadline_seconds:
                 break
             attempts += 1
-            try:
+            with contextlib.suppress(Stale, Ambiguous):
                 return await attempt(body)
-            except (Stale, Ambiguous):
-                pause = min(2 * pause, PAUSE_SECONDS_MAX)
         seconds = round(self._clock.monotonic() - started, 3)
         raise Contention(attempts=attempts, seconds=seconds)
