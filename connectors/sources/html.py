@@ -86,6 +86,8 @@ _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _PARAGRAPHS = frozenset(
     ["p", "blockquote", "pre", "ul", "ol", "table", "section", "article", "figure", "dl"]
 )
+_CELLS = frozenset({"td", "th"})
+_ROWS = frozenset({"tr", "table", "tbody", "thead", "tfoot"})
 _PARAGRAPHS_AND_HEADINGS = _PARAGRAPHS | _HEADINGS.keys()
 _HIDING_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d])",
@@ -125,6 +127,7 @@ class _Lines:
         self.hidden = 0
         self._out: list[str] = []
         self._line: list[str] = []
+        self._cells = 0
         for token, tag in self._walk(root):
             if tag is None:
                 self._line.append(token)
@@ -166,29 +169,35 @@ class _Lines:
 
     def _border(self, tag: Tag, *, opening: bool) -> None:
         name = tag.name
-        if name == "br":
-            if opening:
-                self._flush()
-        elif name in {"td", "th"}:
+        if name in _CELLS:
+            self._cells += 1 if opening else -1
             if opening and "".join(self._line).strip():
                 self._line.append(" | ")
+        elif self._cells and name not in _ROWS:
+            if name == "br" or name in _BLOCKS or name in _HEADINGS:
+                self._line.append(" ")  # one row of a table stays one line
+        elif name == "br":
+            if opening:
+                self._flush()
         elif name in _HEADINGS or name in _BLOCKS:
             self._flush()
-            if name in _PARAGRAPHS_AND_HEADINGS and not _inside_list(tag):
+            if name in _PARAGRAPHS_AND_HEADINGS and not _inside_item(tag):
                 self._out.append("")
-            if opening and name in _HEADINGS:
-                self._line.append(_HEADINGS[name])
-            elif opening and name == "li":
-                self._line.append("- ")
+            if name in _HEADINGS or name == "li":
+                # A sign waits here for its words; without any it goes when the element ends.
+                self._line = [_HEADINGS.get(name, "- ")] if opening else []
 
     def _flush(self) -> None:
         text = "".join(self._line)
-        self._line.clear()
         if "\n" in text:  # only preformatted text brings line breaks here
             self._out.extend(text.strip("\n").split("\n"))
+            self._line.clear()
             return
         line = re.sub(r" {2,}", " ", text).strip(" ")
-        if line and line != "-" and line.strip("#"):
+        if line == "-" or (line and not line.strip("#")):
+            return
+        self._line.clear()
+        if line:
             self._out.append(line)
 
 
@@ -203,5 +212,5 @@ def _in_pre(node: NavigableString) -> bool:
     return False
 
 
-def _inside_list(tag: Tag) -> bool:
-    return tag.parent is not None and tag.parent.name in {"li", "td", "th"}
+def _inside_item(tag: Tag) -> bool:
+    return tag.parent is not None and tag.parent.name == "li"
