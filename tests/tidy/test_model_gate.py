@@ -1,0 +1,166 @@
+"""Nothing but the compiler's output reaches a model.
+
+Model libraries are named only in `bot/agent`. There, one module, the gate, may make a message for
+a model and start a run, and what it puts into the message is the text of a `Projection`. Modules
+that speak a provider's own protocol stand in a list with their reasons: they pass on what the gate
+made, or make what a model would answer.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.tidy.names import references
+from tests.tidy.tree import ROOT, Source, functions, report, sample, sources
+
+GATE = "bot/agent/cognition.py"
+# Modules that implement a model, and why each may make messages.
+MODEL_ADAPTERS: dict[str, str] = {}
+
+LIBRARIES = ("google.adk", "google.genai", "openai", "litellm", "anthropic", "vertexai")
+MESSAGES = tuple(
+    f"google.genai.types.{name}" for name in ("Content", "Part", "UserContent", "ModelContent")
+)
+RUNS = frozenset(
+    {
+        "run_async",
+        "run_live",
+        "run_debug",
+        "generate_content",
+        "generate_content_async",
+        "generate_content_stream",
+    }
+)
+
+
+def library_uses(source: Source) -> list[str]:
+    """Uses of a model library."""
+    return [
+        f"{source.path}:{reference.line}: {reference.name}"
+        for reference in references(source)
+        if any(reference.within(library) for library in LIBRARIES)
+    ]
+
+
+def message_uses(source: Source) -> list[str]:
+    """Uses of the types of which messages to a model are made, and calls that start a run."""
+    problems = [
+        f"{source.path}:{reference.line}: {reference.name}"
+        for reference in references(source)
+        if any(reference.within(message) for message in MESSAGES)
+    ]
+    problems += [
+        f"{source.path}:{node.lineno}: {node.func.attr}()"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in RUNS
+    ]
+    return problems
+
+
+def _message_name(call: ast.Call) -> str | None:
+    """The message type that a call makes, by its last name."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name if any(message.endswith(f".{name}") for message in MESSAGES) else None
+
+
+def _leaves(node: ast.expr) -> list[ast.expr]:
+    """The expressions that a message is filled with, nested messages and lists opened."""
+    if isinstance(node, ast.Call) and _message_name(node):
+        inner = [*node.args, *(word.value for word in node.keywords if word.arg != "role")]
+        return [leaf for part in inner for leaf in _leaves(part)]
+    if isinstance(node, ast.List | ast.Tuple):
+        return [leaf for part in node.elts for leaf in _leaves(part)]
+    return [node]
+
+
+def foreign_words(source: Source) -> list[str]:
+    """Messages in the gate that are filled with anything but the text of a projection."""
+    problems: list[str] = []
+    for function in functions(source):
+        arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+        projections = {
+            argument.arg
+            for argument in arguments
+            if argument.annotation is not None
+            and ast.unparse(argument.annotation).rpartition(".")[2] == "Projection"
+        }
+        accepted = {f"{name}.text" for name in projections}
+        problems += [
+            f"{source.path}:{leaf.lineno}: {ast.unparse(leaf)} reaches the model"
+            for call in ast.walk(function)
+            if isinstance(call, ast.Call) and _message_name(call)
+            for leaf in _leaves(call)
+            if ast.unparse(leaf) not in accepted
+        ]
+    return problems
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from google.genai import types\nx = types.Content()",
+        "from google.genai.types import UserContent as U\nx = U('hi')",
+        "def f():\n    from google.genai import types as t\n    return t.Part(text='hi')",
+        "async def f(runner): return runner.run_async(new_message=1)",
+        "async def f(client): await client.aio.models.generate_content(model='m', contents='hi')",
+    ],
+)
+def test_a_second_way_to_a_model_is_found(text: str) -> None:
+    assert message_uses(sample(text, "bot/agent/sample.py"))
+
+
+@pytest.mark.parametrize(
+    ("body", "accepted"),
+    [
+        ("UserContent(projection.text)", True),
+        ("types.UserContent(parts=[types.Part(text=projection.text)])", True),
+        ("Content(role='user', parts=[Part(text=projection.text)])", True),
+        ("UserContent('be nice. ' + projection.text)", False),
+        ("UserContent(projection.text, 'and be nice')", False),
+        ("UserContent(f'{projection.text}')", False),
+        ("UserContent(history.text)", False),
+        ("Content(parts=[Part(text=projection.text), Part(text=extra)])", False),
+    ],
+)
+def test_only_a_projection_fills_a_message(body: str, *, accepted: bool) -> None:
+    text = f"async def think(self, projection: Projection, history: History): return {body}"
+    assert (foreign_words(sample(text, GATE)) == []) is accepted
+
+
+def test_model_libraries_are_named_only_where_agents_are() -> None:
+    problems = [
+        line
+        for source in sources()
+        if not source.path.startswith("bot/agent/")
+        for line in library_uses(source)
+    ]
+    assert not problems, report(problems)
+
+
+def test_one_module_makes_messages_and_starts_runs() -> None:
+    scanned = [source for source in sources("bot/agent") if source.path != GATE]
+    problems = [
+        line
+        for source in scanned
+        if source.path not in MODEL_ADAPTERS
+        for line in message_uses(source)
+    ]
+    assert not problems, report(problems)
+
+
+def test_the_gate_passes_on_the_projection_and_nothing_else() -> None:
+    gate = next((source for source in sources("bot/agent") if source.path == GATE), None)
+    assert gate is not None, f"{GATE} is the one way to a model"
+    assert message_uses(gate), f"{GATE} makes no message: is the way to the model elsewhere?"
+    problems = foreign_words(gate)
+    assert not problems, report(problems)
+
+
+def test_every_model_adapter_exists_and_says_why() -> None:
+    for path, reason in MODEL_ADAPTERS.items():
+        assert (ROOT / path).is_file(), path
+        assert len(reason.split()) > 2, path
