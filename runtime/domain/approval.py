@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from runtime.domain.effect import Terms
 from runtime.domain.people import Member, Role, may
 from runtime.domain.revision import RevisionRef
 from runtime.domain.values import Digest, Id, Record, UtcTime
@@ -129,6 +130,8 @@ class Approval(Record):
     kind: Literal["strategy", "effect"]
     subject: RevisionRef
     digest: Digest
+    terms: Terms | None = None
+    """For an effect: what exactly is decided; `terms.digest == digest`."""
     policy_version: int
     needed: int
     operation: Id
