@@ -79,7 +79,12 @@ def _leaves(node: ast.expr) -> list[ast.expr]:
 
 def foreign_words(source: Source) -> list[str]:
     """Messages in the gate that are filled with anything but the text of a projection."""
-    problems: list[str] = []
+    inside = {id(node) for function in functions(source) for node in ast.walk(function)}
+    problems = [
+        f"{source.path}:{call.lineno}: a message made outside a function of a projection"
+        for call in ast.walk(source.tree)
+        if isinstance(call, ast.Call) and _message_name(call) and id(call) not in inside
+    ]
     for function in functions(source):
         arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         projections = {
@@ -129,6 +134,10 @@ def test_a_second_way_to_a_model_is_found(text: str) -> None:
 def test_only_a_projection_fills_a_message(body: str, *, accepted: bool) -> None:
     text = f"async def think(self, projection: Projection, history: History): return {body}"
     assert (foreign_words(sample(text, GATE)) == []) is accepted
+
+
+def test_a_message_outside_any_function_is_found() -> None:
+    assert foreign_words(sample("GREETING = UserContent('hello')", GATE))
 
 
 def test_model_libraries_are_named_only_where_agents_are() -> None:
