@@ -34,70 +34,65 @@ MISSING = VoteRefused("decided", "This request is not known here.")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """When, and under which tag the writes mark what they change."""
+class At:
+    """Where a decision happens: the transaction, the tenant, the time, and the tag of its marks."""
 
+    reads: Reads
+    scope: Scope
     now: datetime
     serial: str
 
 
-async def vote(
-    reads: Reads, scope: Scope, approval_id: str, cast: Vote, moment: Moment
-) -> tuple[Voting, list[Write]]:
+async def vote(at: At, approval_id: str, cast: Vote) -> tuple[Voting, list[Write]]:
     """Count a vote by `cast.person`; a decision wakes the operation that waits for it."""
-    stored = await reads.get(APPROVALS.key(scope, approval_id))
+    stored = await at.reads.get(APPROVALS.key(at.scope, approval_id))
     if stored is None:
         return MISSING, []
-    voter = await reads.get(MEMBERS.key(scope, cast.person))
-    voting = approvals.vote(stored, voter, cast, moment.now)
+    voter = await at.reads.get(MEMBERS.key(at.scope, cast.person))
+    voting = approvals.vote(stored, voter, cast, at.now)
     if not isinstance(voting, Decided):
         return voting, []
-    writes = _changed(scope, voting.approval, moment)
+    writes = _changed(at, voting.approval)
     if not isinstance(voting.approval.state, Requested):
-        writes.extend(await _wake(reads, scope, voting.approval, moment.now))
+        writes.extend(await _wake(at, voting.approval))
     return voting, writes
 
 
-async def hold(
-    reads: Reads, scope: Scope, approval_id: str, person: str, shown: str, moment: Moment
-) -> tuple[Voting, list[Write]]:
+async def hold(at: At, approval_id: str, person: str, shown: str) -> tuple[Voting, list[Write]]:
     """Hold an approval for an edit by `person`."""
-    stored = await reads.get(APPROVALS.key(scope, approval_id))
+    stored = await at.reads.get(APPROVALS.key(at.scope, approval_id))
     if stored is None:
         return MISSING, []
-    editor = await reads.get(MEMBERS.key(scope, person))
-    voting = approvals.hold(stored, editor, shown, moment.now)
-    writes = _changed(scope, voting.approval, moment) if isinstance(voting, Decided) else []
+    editor = await at.reads.get(MEMBERS.key(at.scope, person))
+    voting = approvals.hold(stored, editor, shown, at.now)
+    writes = _changed(at, voting.approval) if isinstance(voting, Decided) else []
     return voting, writes
 
 
-async def unhold(
-    reads: Reads, scope: Scope, approval_id: str, person: str, moment: Moment
-) -> list[Write]:
+async def unhold(at: At, approval_id: str, person: str) -> list[Write]:
     """Let go of an approval whose edit was abandoned."""
-    stored = await reads.get(APPROVALS.key(scope, approval_id))
+    stored = await at.reads.get(APPROVALS.key(at.scope, approval_id))
     if stored is None:
         return []
     freed = approvals.unhold(stored, person)
-    return _changed(scope, freed, moment) if freed != stored else []
+    return _changed(at, freed) if freed != stored else []
 
 
-async def explain(
-    reads: Reads, scope: Scope, approval_id: str, person: str, reason: str, moment: Moment
-) -> list[Write]:
+async def explain(at: At, approval_id: str, person: str, reason: str) -> list[Write]:
     """Add the reason for a rejection, given by the person who rejected."""
-    stored = await reads.get(APPROVALS.key(scope, approval_id))
+    stored = await at.reads.get(APPROVALS.key(at.scope, approval_id))
     if stored is None:
         return []
     explained = approvals.explain_rejection(stored, person, reason)
-    return _changed(scope, explained, moment) if explained != stored else []
+    return _changed(at, explained) if explained != stored else []
 
 
 def request(
     job: Job,
     subject: Revision,
-    terms: Terms | None,
     policy: Policy,
+    *,
+    terms: Terms | None,
     operation: str,
     now: datetime,
 ) -> Approval:
@@ -120,33 +115,25 @@ def request(
 
 
 async def replace(
-    reads: Reads,
-    scope: Scope,
-    approval_id: str,
-    editor: tuple[str, str],
-    revision: Revision,
-    terms: Terms,
-    moment: Moment,
+    at: At, approval_id: str, editor: tuple[str, str], revision: Revision, terms: Terms
 ) -> tuple[Voting, list[Write]]:
     """Finish an edit: a new revision with a new request supersedes the old one.
 
     Args:
-        reads: the transaction.
-        scope: the tenant.
+        at: the transaction.
         approval_id: the request that `editor` holds.
         editor: the person's ID and display name.
         revision: the edited draft, made by `runtime.domain.revision.revise`.
         terms: the new terms, whose digest the new request carries.
-        moment: when.
     """
     person, display = editor
-    stored = await reads.get(APPROVALS.key(scope, approval_id))
+    stored = await at.reads.get(APPROVALS.key(at.scope, approval_id))
     if stored is None:
         return MISSING, []
-    member = await reads.get(MEMBERS.key(scope, person))
-    voting = approvals.hold(stored, member, stored.digest, moment.now)
-    job = await reads.get(JOBS.key(scope, stored.job))
-    waiting = await reads.get(OPERATIONS.key(scope, stored.operation))
+    member = await at.reads.get(MEMBERS.key(at.scope, person))
+    voting = approvals.hold(stored, member, stored.digest, at.now)
+    job = await at.reads.get(JOBS.key(at.scope, stored.job))
+    waiting = await at.reads.get(OPERATIONS.key(at.scope, stored.operation))
     if not isinstance(voting, Decided) or job is None or waiting is None:
         return (voting if isinstance(voting, VoteRefused) else MISSING), []
     if not isinstance(waiting.state, Waiting):
@@ -158,41 +145,39 @@ async def replace(
             "digest": terms.digest,
             "terms": terms,
             "votes": (),
-            "requested_at": moment.now,
+            "requested_at": at.now,
             "state": Requested(),
         }
     )
-    old = approvals.supersede(stored, person, display, successor.id, moment.now)
+    old = approvals.supersede(stored, person, display, successor.id, at.now)
     if not isinstance(old.state, Superseded):
         return VoteRefused("decided", "This request is closed."), []
     heads = {**job.heads, revision.kind: revision.ref}
-    moved = job.model_copy(
-        update={"heads": heads, "approval": successor.id, "updated_at": moment.now}
-    )
+    moved = job.model_copy(update={"heads": heads, "approval": successor.id, "updated_at": at.now})
     rewaiting = waiting.model_copy(
         update={"state": waiting.state.model_copy(update={"on": successor.id})}
     )
     return Decided(successor), [
-        Create(REVISIONS.key(scope, revision.id), revision),
-        Create(APPROVALS.key(scope, successor.id), successor),
-        Put(JOBS.key(scope, job.id), moved),
-        Put(OPERATIONS.key(scope, waiting.id), rewaiting),
-        *_changed(scope, old, moment),
-        dirty(scope, "approval", successor.id, moment.now, moment.serial),
+        Create(REVISIONS.key(at.scope, revision.id), revision),
+        Create(APPROVALS.key(at.scope, successor.id), successor),
+        Put(JOBS.key(at.scope, job.id), moved),
+        Put(OPERATIONS.key(at.scope, waiting.id), rewaiting),
+        *_changed(at, old),
+        dirty(at.scope, "approval", successor.id, at.now, at.serial),
     ]
 
 
-def _changed(scope: Scope, approval: Approval, moment: Moment) -> list[Write]:
+def _changed(at: At, approval: Approval) -> list[Write]:
     return [
-        Put(APPROVALS.key(scope, approval.id), approval),
-        dirty(scope, "approval", approval.id, moment.now, moment.serial),
-        dirty(scope, "job", approval.job, moment.now, moment.serial),
+        Put(APPROVALS.key(at.scope, approval.id), approval),
+        dirty(at.scope, "approval", approval.id, at.now, at.serial),
+        dirty(at.scope, "job", approval.job, at.now, at.serial),
     ]
 
 
-async def _wake(reads: Reads, scope: Scope, approval: Approval, now: datetime) -> list[Write]:
+async def _wake(at: At, approval: Approval) -> list[Write]:
     """The operation that waits for this decision becomes pending, in the same commit."""
-    waiting: Operation | None = await reads.get(OPERATIONS.key(scope, approval.operation))
+    waiting: Operation | None = await at.reads.get(OPERATIONS.key(at.scope, approval.operation))
     if waiting is None or not isinstance(waiting.state, Waiting):
         return []
-    return [Put(OPERATIONS.key(scope, waiting.id), wake(waiting, now))]
+    return [Put(OPERATIONS.key(at.scope, waiting.id), wake(waiting, at.now))]
