@@ -31,6 +31,7 @@ class _Finder(ast.NodeVisitor):
         self.package = package
         self.aliases: dict[str, str] = {}
         self.found: list[Reference] = []
+        self.called: list[Reference] = []
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -68,6 +69,9 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if _named_lookup(node) is not None:
             self._note(node)
+        called = self.resolve(node.func)
+        if called:
+            self.called.append(Reference(node.lineno, called))
         self.generic_visit(node)
 
     def _note(self, node: ast.Attribute | ast.Name | ast.Call) -> None:
@@ -121,10 +125,19 @@ def _named_lookup(node: ast.Call) -> tuple[ast.expr | None, str] | None:
     return None
 
 
-def references(source: Source) -> list[Reference]:
-    """Every imported thing that a module names, in source order."""
+def _walked(source: Source) -> _Finder:
     is_package = source.path.endswith("/__init__.py")
     package = source.module if is_package else source.module.rpartition(".")[0]
     finder = _Finder(package)
     finder.visit(source.tree)
-    return finder.found
+    return finder
+
+
+def references(source: Source) -> list[Reference]:
+    """Every imported thing that a module names, in source order."""
+    return _walked(source).found
+
+
+def calls(source: Source) -> list[Reference]:
+    """Every imported thing that a module calls; a type in an annotation is not called."""
+    return _walked(source).called

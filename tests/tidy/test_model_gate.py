@@ -12,12 +12,14 @@ import ast
 
 import pytest
 
-from tests.tidy.names import references
+from tests.tidy.names import calls, references
 from tests.tidy.tree import ROOT, Source, functions, report, sample, sources
 
 GATE = "bot/agent/cognition.py"
 # Modules that implement a model, and why each may make messages.
-MODEL_ADAPTERS: dict[str, str] = {}
+MODEL_ADAPTERS: dict[str, str] = {
+    "bot/agent/guard.py": "wraps a model: passes the request on, makes what the model answered",
+}
 
 LIBRARIES = ("google.adk", "google.genai", "openai", "litellm", "anthropic", "vertexai")
 MESSAGES = tuple(
@@ -45,10 +47,10 @@ def library_uses(source: Source) -> list[str]:
 
 
 def message_uses(source: Source) -> list[str]:
-    """Uses of the types of which messages to a model are made, and calls that start a run."""
+    """Where messages to a model are made, and where runs are started."""
     problems = [
         f"{source.path}:{reference.line}: {reference.name}"
-        for reference in references(source)
+        for reference in calls(source)
         if any(reference.within(message) for message in MESSAGES)
     ]
     problems += [
@@ -109,6 +111,8 @@ def foreign_words(source: Source) -> list[str]:
     [
         "from google.genai import types\nx = types.Content()",
         "from google.genai.types import UserContent as U\nx = U('hi')",
+        "from google.genai import types\nx = types.Part.from_text(text='hi')",
+        "from google.genai import types\nmake = types.UserContent\nx = make('hi')",
         "def f():\n    from google.genai import types as t\n    return t.Part(text='hi')",
         "async def f(runner): return runner.run_async(new_message=1)",
         "async def f(client): await client.aio.models.generate_content(model='m', contents='hi')",
@@ -134,6 +138,11 @@ def test_a_second_way_to_a_model_is_found(text: str) -> None:
 def test_only_a_projection_fills_a_message(body: str, *, accepted: bool) -> None:
     text = f"async def think(self, projection: Projection, history: History): return {body}"
     assert (foreign_words(sample(text, GATE)) == []) is accepted
+
+
+def test_a_type_that_is_only_named_makes_no_message() -> None:
+    text = "from google.genai import types\ndef read(part: types.Part) -> str: return part.text"
+    assert message_uses(sample(text, "bot/agent/sample.py")) == []
 
 
 def test_a_message_outside_any_function_is_found() -> None:
