@@ -101,8 +101,8 @@ class Codec(Generic[R]):
         self.shareable = not (shape.open or shape.mutable)
         """Whether one decoded record may be handed to several readers."""
 
-    def encode(self, key: Key[R], record: R) -> bytes:
-        """The body to store.
+    def encode(self, key: Key[R], record: R) -> tuple[bytes, R]:
+        """The body to store, and the record as it will come back.
 
         Raises:
             BadInput: the record would not come back as it is; names the field.
@@ -117,7 +117,7 @@ class Codec(Generic[R]):
             )
             if len(body) > RECORD_BYTES_MAX:
                 raise RecordTooLarge(key=key.path, bytes=len(body), limit_bytes=RECORD_BYTES_MAX)
-            back = kind.__pydantic_validator__.validate_json(body)
+            back: R = kind.__pydantic_validator__.validate_json(body)
         except PydanticSerializationError:
             raise BadInput(
                 key=key.path, field=_unwritable(record), cause="no JSON for its value"
@@ -131,7 +131,7 @@ class Codec(Generic[R]):
                 if getattr(back, name, None) != getattr(record, name, None)
             )
             raise BadInput(key=key.path, field=field, cause="it would come back different")
-        return body
+        return body, back
 
     def decode(self, key_path: str, version: object, body: object) -> R:
         """The record of a stored body.

@@ -103,7 +103,7 @@ class SqliteStore:
     async def get(self, key: Key[R]) -> R | None:
         """The record now. Raises RecordUnreadable."""
         self._refuse_closed()
-        return self._core.get(key, Seen())
+        return self._core.get(key, None)
 
     async def find(self, ask: Ask[R]) -> Page[R]:
         """One page now."""
@@ -205,9 +205,12 @@ class SqliteStore:
             if ending:
                 return
 
-    @staticmethod
-    def _answer(batch: list[_Waiting]) -> None:
+    def _answer(self, batch: list[_Waiting]) -> None:
         for waiting in batch:
             waiting.done = True
+            if waiting.outcome is None:
+                self._core.remember(waiting.prepared)
+            else:
+                self._core.forget(waiting.prepared.seen)
             if not waiting.future.done():
                 waiting.future.set_result(None)
