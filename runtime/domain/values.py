@@ -29,7 +29,7 @@ def _utc(value: datetime) -> datetime:
 
 def time_text(value: datetime) -> str:
     """UTC with exactly six fraction digits, so that text order is time order."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 UtcTime = Annotated[
