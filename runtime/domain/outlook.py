@@ -1,0 +1,172 @@
+"""The outlook: what people are told about a job, as a pure function of its records.
+
+Keeps INV-17's source: shells and needs-you items are computed from stored records only, each with
+the digest of everything its card shows (`view`), so that a card converges exactly when something
+that it shows has changed. The lifecycle word is biased to safety: uncertain > needs you > paused or
+cancelled > failed > scheduled > settled > active.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from runtime.domain import effect
+from runtime.domain.approval import Approval, Requested
+from runtime.domain.canonical import canonical_digest
+from runtime.domain.effect import Command
+from runtime.domain.feed import ItemKind, JobShell, Lifecycle, NeedsYouItem, item_id, rank
+from runtime.domain.job import STAGES, Done, Job, NeedsPerson, Running, Stopped
+from runtime.domain.operation import Failed, Operation, OperatorRequired
+from runtime.domain.receipt import Receipt, Verification
+from runtime.domain.values import Record
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecords:
+    """Everything that decides what is said about one job."""
+
+    job: Job
+    approvals: tuple[Approval, ...]
+    """The current one, and those that changed and still have a card."""
+    command: Command | None
+    operation: Operation | None
+    receipt: Receipt | None
+    verification: Verification | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What the feed should hold for one job."""
+
+    shell: JobShell
+    items: tuple[NeedsYouItem, ...]
+
+
+def outlook(records: JobRecords) -> Outlook:
+    """Compute shell and items. Items that no longer need anybody come out closed."""
+    items = [_decision(records, approval) for approval in records.approvals]
+    if trouble := _trouble(records):
+        items.append(trouble)
+    waiting = sum(1 for item in items if item.open)
+    return Outlook(_shell(records, waiting), tuple(items))
+
+
+def _shell(records: JobRecords, waiting: int) -> JobShell:
+    job = records.job
+    return JobShell(
+        id=job.id,
+        number=job.number,
+        title=job.title,
+        lifecycle=_lifecycle(records, waiting),
+        stage=job.stage,
+        completed_steps=len(job.steps),
+        total_steps=len(STAGES) - 1,
+        attention=waiting,
+        last_progress_at=job.steps[-1].at if job.steps else job.created_at,
+        order=job.updated_at,
+        open=not isinstance(job.state, Done | Stopped),
+        view=_view(job, records.command, _standing(records.operation), records.verification),
+    )
+
+
+def _lifecycle(records: JobRecords, waiting: int) -> Lifecycle:
+    command = records.command
+    if command is not None and isinstance(command.state, effect.Unknown):
+        return "uncertain"
+    if waiting:
+        return "needs_you"
+    match records.job.state:
+        case Stopped(how="cancelled"):
+            return "cancelled"
+        case Stopped(how="failed") | NeedsPerson():
+            return "failed"
+        case Stopped() | Done():
+            return "settled"
+        case Running():
+            return "active"
+
+
+def _decision(records: JobRecords, approval: Approval) -> NeedsYouItem:
+    """The item of one approval. Its view follows the effect, so that its card does."""
+    job = records.job
+    kind: ItemKind = "approval" if approval.kind == "effect" else "strategy_decision"
+    current = approval.id == job.approval
+    what = "the draft" if approval.kind == "effect" else "the strategy"
+    return NeedsYouItem(
+        id=item_id(kind, approval.id),
+        kind=kind,
+        job=job.id,
+        subject=approval.id,
+        title=f"job-{job.number}: decide about {what}"[:500],
+        reason=job.title,
+        created_at=approval.requested_at,
+        due_at=approval.decide_by,
+        rank=rank(kind, approval.requested_at),
+        open=isinstance(approval.state, Requested) and current and isinstance(job.state, Running),
+        destination=job.home,
+        view=_view(
+            approval,
+            records.command if current else None,
+            records.verification if current else None,
+            job.state if current else None,
+        ),
+    )
+
+
+def _trouble(records: JobRecords) -> NeedsYouItem | None:
+    """An item for what cannot go on by itself. One per operation and epoch."""
+    job, operation, command = records.job, records.operation, records.command
+    if command is not None and isinstance(command.state, effect.Unknown):
+        return _item(
+            records, "uncertain_effect", command.id, command.state.reason, command.state.at
+        )
+    if isinstance(job.state, NeedsPerson):
+        kind: ItemKind = "escalation" if job.state.reason.startswith("agent:") else "failed_stage"
+        subject = operation.id if operation is not None else job.id
+        return _item(records, kind, subject, job.state.reason, job.state.at)
+    if operation is not None and isinstance(operation.state, OperatorRequired | Failed):
+        if isinstance(job.state, Done | Stopped):
+            return None
+        state = operation.state
+        return _item(records, "failed_stage", operation.id, state.reason, state.at)
+    return None
+
+
+def _item(
+    records: JobRecords, kind: ItemKind, subject: str, reason: str, at: datetime
+) -> NeedsYouItem:
+    job = records.job
+    return NeedsYouItem(
+        id=item_id(kind, subject),
+        kind=kind,
+        job=job.id,
+        subject=subject,
+        title=f"job-{job.number} cannot go on by itself"[:500],
+        reason=reason[:2_000],
+        created_at=at,
+        rank=rank(kind, at),
+        open=True,
+        destination=job.home,
+        view=_view(job.state, _standing(records.operation), records.command),
+    )
+
+
+def closed(item: NeedsYouItem) -> NeedsYouItem:
+    """The item once nothing about it needs a person any more."""
+    view = canonical_digest({"closed": item.view}) if item.open else item.view
+    return item.model_copy(update={"open": False, "view": view})
+
+
+def _standing(operation: Operation | None) -> str | None:
+    """What a card shows of an operation: not its lease, owner or tags."""
+    if operation is None:
+        return None
+    reason = getattr(operation.state, "reason", "")
+    return f"{operation.kind} {operation.state.name} {reason}"
+
+
+def _view(*shown: Record | str | None) -> str:
+    return canonical_digest(
+        [part.model_dump(mode="json") if isinstance(part, Record) else part for part in shown]
+    )
