@@ -29,7 +29,9 @@ def _utc(value: datetime) -> datetime:
 
 def time_text(value: datetime) -> str:
     """UTC with exactly six fraction digits, so that text order is time order."""
-    return value.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    return value.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 UtcTime = Annotated[

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar, get_args, get_origin
+from typing import Any, Final, Generic, TypeVar, cast, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -68,14 +68,18 @@ class Field:
     def read(self, record: Record) -> str | int | None:
         """The field's value, or None where this record's state has no such field."""
         value: Any = record
-        for part in self.parts:
-            fields = value if isinstance(value, dict) else getattr(value, "__dict__", None)
-            if fields is None or (value := fields.get(part)) is None:
-                return None
+        try:
+            for part in self.parts:
+                value = value.__dict__[part]
+        except (KeyError, AttributeError):
+            return None  # another state of the record, which has no such field
+        kind = type(value)
+        if kind is str or value is None:
+            return cast("str | None", value)
+        if kind is datetime:
+            return time_text(value)
         if isinstance(value, Enum):
             value = value.value
-        if isinstance(value, datetime):
-            return time_text(value)
         if isinstance(value, str):
             return value
         if isinstance(value, int) and abs(value) <= INTEGER_MAX:
