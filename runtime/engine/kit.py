@@ -7,8 +7,9 @@ losing or repeating hints changes no outcome.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runtime.domain.operation import Operation, Pending
@@ -16,6 +17,27 @@ from runtime.domain.values import Scope
 from runtime.ports import Body, Clock, Commit, Create, Hint, Ids, Put, Reads, Store, Wakes, Write
 
 T = TypeVar("T")
+
+
+class Signals:
+    """Tells this process's loops that a collection changed. Losing a signal only costs a pause."""
+
+    def __init__(self) -> None:
+        """Nobody watches yet."""
+        self._events: dict[str, asyncio.Event] = {}
+
+    def of(self, collection: str) -> asyncio.Event:
+        """The event that is set when a commit of this process writes to `collection`."""
+        return self._events.setdefault(collection, asyncio.Event())
+
+    def touch(self, writes: Sequence[Write]) -> None:
+        """Set the events of the collections that were written."""
+        if not self._events:
+            return
+        for write in writes:
+            event = self._events.get(write.key.collection.name)
+            if event is not None:
+                event.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +48,7 @@ class Kit:
     ids: Ids
     store: Store
     wakes: Wakes
+    signals: Signals = field(default_factory=Signals)
 
     async def commit(self, body: Body[T], store: Store | None = None) -> T:
         """Run one transaction and announce the operations that it made claimable."""
@@ -38,6 +61,7 @@ class Kit:
             return commit
 
         outcome = await (store or self.store).transact(remembering)
+        self.signals.touch(writes)
         hints = claimable(writes)
         if hints:
             await self.wakes.announce(hints)

@@ -81,11 +81,15 @@ class Stop:
         """End every loop after its current round."""
         self._event.set()
 
-    async def pause(self, kit: Kit, seconds: float) -> None:
-        """Sleep through the clock port, or until asked to stop."""
-        sleeper = asyncio.ensure_future(kit.clock.sleep(seconds))
-        stopper = asyncio.ensure_future(self._event.wait())
-        _, pending = await asyncio.wait({sleeper, stopper}, return_when=asyncio.FIRST_COMPLETED)
+    async def pause(self, kit: Kit, seconds: float, signal: asyncio.Event | None = None) -> None:
+        """Sleep through the clock port, or until `signal` or the wish to stop comes."""
+        waits = {
+            asyncio.ensure_future(kit.clock.sleep(seconds)),
+            asyncio.ensure_future(self._event.wait()),
+        }
+        if signal is not None:
+            waits.add(asyncio.ensure_future(signal.wait()))
+        _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
@@ -99,8 +103,20 @@ async def loop(
     *,
     idle_seconds: float,
     single: bool = False,
+    watch: str | None = None,
 ) -> None:
-    """Run `once` until stopped. It says whether it did something (then it runs again at once)."""
+    """Run `once` until stopped. It says whether it did something (then it runs again at once).
+
+    Args:
+        kit: the engine's ports.
+        stop: ends the loop.
+        name: the service, as in its lease and in logs.
+        once: one bounded round.
+        idle_seconds: how long to pause after a round that found nothing.
+        single: whether only one process may run it at a time.
+        watch: a collection whose changes by this process end the pause.
+    """
+    signal = kit.signals.of(watch) if watch else None
     holder = Holder(kit, f"service:{name}") if single else None
     faults = 0
     while not stop.asked:
@@ -108,10 +124,12 @@ async def loop(
             if holder is not None and not await holder.take():
                 await stop.pause(kit, SERVICE_LEASE.total_seconds() / 3)
                 continue
+            if signal is not None:
+                signal.clear()
             busy = await once()
             faults = 0
             if not busy:
-                await stop.pause(kit, idle_seconds)
+                await stop.pause(kit, idle_seconds, signal)
         except HarmoniaError as error:
             faults += 1
             log.warning("service_round_failed", service=name, error=type(error).__name__)
