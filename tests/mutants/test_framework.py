@@ -14,7 +14,7 @@ CODE = '''"""A lease, for the framework's own tests."""
 def expired(now: int, until: int) -> bool:
     return now >= until
 '''
-TESTS = """from runtime.toy import expired
+TESTS = """from toybox.toy import expired
 
 def test_border() -> None:
     assert expired(5, 5)
@@ -28,7 +28,7 @@ def toy(**changes: object) -> Mutant:
     """A mutant of the toy module below."""
     fields: dict[str, object] = {
         "invariant": "INV-3",
-        "file": "runtime/toy.py",
+        "file": "toybox/toy.py",
         "before": "now >= until",
         "after": "now > until",
         "tests": ("tests/test_toy.py::test_border",),
@@ -39,9 +39,10 @@ def toy(**changes: object) -> Mutant:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project of one module and one test file."""
-    (tmp_path / "runtime").mkdir()
+    (tmp_path / "toybox").mkdir()
+    (tmp_path / "toybox/__init__.py").touch()
     (tmp_path / "tests").mkdir()
-    (tmp_path / "runtime/toy.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "toybox/toy.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "tests/test_toy.py").write_text(TESTS, encoding="utf-8")
     config = (
         '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = ["--import-mode=importlib"]\n'
@@ -64,24 +65,32 @@ def test_a_defect_is_caught_and_the_file_is_put_back(project: Path) -> None:
 def test_a_defect_that_no_test_sees_is_not_caught(project: Path) -> None:
     mutant = toy(tests=("tests/test_toy.py::test_far",))
     with mutated(project, mutant):
-        assert not run_tests(project, mutant.tests).caught
+        run = run_tests(project, mutant.tests)
+    assert run.code == 0
+    assert not run.caught
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    [("now >= until", "now >= untill"), ("def expired(", "def expire(")],
+    ("before", "after", "code", "cause"),
+    [
+        ("now >= until", "now >= untill", FAILED, "NameError"),
+        ("def expired(", "def expire(", 4, "ImportError"),
+    ],
 )
-def test_a_defect_that_does_not_start_is_not_caught(project: Path, before: str, after: str) -> None:
+def test_a_defect_that_does_not_start_is_not_caught(
+    project: Path, before: str, after: str, code: int, cause: str
+) -> None:
     mutant = toy(before=before, after=after)
     with mutated(project, mutant):
         run = run_tests(project, mutant.tests)
-    assert run.code != 0
+    assert run.code == code
+    assert cause in run.output
     assert not run.caught
 
 
 def test_a_test_that_is_not_there_is_not_a_catch(project: Path) -> None:
     run = run_tests(project, ("tests/test_toy.py::test_missing",))
-    assert run.code not in {0, FAILED}
+    assert run.code == 4  # pytest's "no such test"
     assert not run.caught
 
 
@@ -94,7 +103,7 @@ def test_a_test_that_is_not_there_is_not_a_catch(project: Path) -> None:
         {"after": "now >= until  # a comment"},
         {"after": "now >="},
         {"after": "now\n> until"},
-        {"file": "runtime/missing.py"},
+        {"file": "toybox/missing.py"},
         {"tests": ()},
         {"tests": ("tests/missing.py::test",)},
         {"invariant": "leases"},
