@@ -3,12 +3,12 @@
 Keeps INV-5 (a command is prepared only with terms whose digest equals the approved digest, and a
 dispatch starts from prepared), INV-6 (one automatic dispatch per opened attempt; unknown is never
 dispatched automatically) and its half of INV-7 (applied and failed are reached only from an
-observation or a person's resolution). A command names its holder, a fence: only the holder moves it.
+observation or a person's resolution). A command names its holder, a fence: only the holder moves
+it, and only a newer claim of the same operation takes it over.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -18,6 +18,7 @@ from runtime.domain.canonical import canonical_digest
 from runtime.domain.operation import Refused
 from runtime.domain.revision import RevisionRef
 from runtime.domain.values import Digest, Fence, Id, Record, Text, UtcTime
+from runtime.errors import InvariantBroken
 
 # --- what is approved and what a provider is ------------------------------------------------------
 
@@ -55,14 +56,18 @@ class Descriptor(Record):
 
 
 class Finding(Record):
-    """A yes or no with its evidence, in words that an operator may read."""
+    """A yes or no with its evidence, in words that an operator may read.
+
+    `digest` is of what was found, where a look can know it.
+    """
 
     ok: bool
     method: str
     evidence: Annotated[str, Field(max_length=2_000)]
+    digest: Digest | None = None
 
 
-# --- what a provider's answer means ----------------------------------------------------------------
+# --- what a provider's answer means ---------------------------------------------------------------
 
 
 class AnswerApplied(Record):
@@ -106,7 +111,7 @@ class AnswerUnknown(Record):
 
 Answer = AnswerApplied | AnswerRejected | AnswerNotEntered | AnswerAbsent | AnswerUnknown
 
-# --- the command -----------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 class Prepared(Record):
@@ -189,7 +194,7 @@ CommandState = Annotated[
 ]
 
 TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
-    "prepared": ("dispatched", "cancelled", "failed"),
+    "prepared": ("dispatched", "cancelled"),
     "dispatched": ("observed", "prepared", "unknown"),
     "observed": ("applied", "failed"),
     "unknown": ("observed", "prepared", "applied", "closed_unproven"),
@@ -201,7 +206,10 @@ TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class Command(Record):
-    """The durable intent of one effect. `attempt` counts opened attempts, beginning at 1."""
+    """The durable intent of one effect. `attempt` counts opened attempts, beginning at 1.
+
+    `policy_version` is the policy under which it was prepared, then the one of its last dispatch.
+    """
 
     id: Id
     job: Id
@@ -245,42 +253,74 @@ def prepare(
     )
 
 
-def dispatch(command: Command, fence: Fence, now: datetime) -> Command | Refused:
-    """Prepared → dispatched by its holder; the digest is checked once more."""
+def ready_at(command: Command) -> datetime | None:
+    """From when on a prepared command may be dispatched."""
+    state = command.state
+    if not isinstance(state, Prepared):
+        return None
+    return max(state.ready_at, command.terms.not_before or state.ready_at)
+
+
+def take_over(command: Command, fence: Fence) -> Command | Refused:
+    """A newer claim of the operation that holds the command goes on with it."""
+    if command.holder.operation != fence.operation:
+        return Refused("only its holder moves a command", command.holder.operation)
+    if fence.epoch < command.holder.epoch:
+        return Refused("only the newest epoch writes", f"epoch {command.holder.epoch}")
+    return hand_over(command, fence)
+
+
+def hand_over(command: Command, holder: Fence) -> Command:
+    """Give the command to another fence, in a commit of the present holder or of a scan."""
+    return command.model_copy(update={"holder": holder})
+
+
+def dispatch(
+    command: Command, fence: Fence, now: datetime, *, policy_version: int
+) -> Command | Refused:
+    """Prepared → dispatched by its holder; digest and time window are checked once more."""
     if refused := _held(command, fence):
         return refused
-    if not isinstance(command.state, Prepared):
+    ready = ready_at(command)
+    if ready is None:
         return Refused("only a prepared command is dispatched", command.state.name)
-    if now < command.state.ready_at:
+    if now < ready:
         return Refused("a prepared command is dispatched from its ready time on", "not ready")
+    if command.terms.not_after is not None and now >= command.terms.not_after:
+        return Refused("a command is dispatched inside its approved time window", "too late")
     if command.terms.digest != command.terms_digest:
         return Refused("what is dispatched equals what was approved", "digest differs")
-    return _leave(command, Dispatched(at=now))
+    sent = _leave(command, Dispatched(at=now))
+    return sent.model_copy(update={"policy_version": policy_version})
 
 
-def observe(
-    command: Command, fence: Fence, answer: Answer, now: datetime, *, reconciled: bool = False
-) -> Command | Refused:
-    """Store what an answer means, for a dispatched or unknown command of this holder."""
+def observe(command: Command, fence: Fence, answer: Answer, now: datetime) -> Command | Refused:
+    """Store what an answer means, for a dispatched or unknown command of this holder.
+
+    An answer to an unknown command is a reconciliation. Absence is only ever proved by one: a send
+    that calls itself absent is unknown.
+    """
     if refused := _held(command, fence):
         return refused
     state = command.state
     if not isinstance(state, Dispatched | Unknown):
         return Refused("only a sent command is observed", state.name)
+    reconciling = isinstance(state, Unknown)
     match answer:
         case AnswerApplied() | AnswerRejected():
-            return _leave(command, Observed(at=now, answer=answer, reconciled=reconciled))
-        case AnswerNotEntered(retry_at=retry_at):
-            if isinstance(state, Unknown):
-                return command
+            return _leave(command, Observed(at=now, answer=answer, reconciled=reconciling))
+        case AnswerNotEntered(retry_at=retry_at) if not reconciling:
             ready = max(now, retry_at) if retry_at else now
-            again = _leave(command, Prepared(at=now, ready_at=ready))
-            return again.model_copy(update={"tries": command.tries + 1})
+            return _open(command, ready, now, tries=command.tries + 1)
+        case AnswerAbsent() if reconciling:
+            return _open(command, now, now, tries=command.tries)
         case AnswerAbsent():
-            opened = _leave(command, Prepared(at=now, ready_at=now))
-            return opened.model_copy(update={"attempt": command.attempt + 1})
+            return lose(command, "the provider's answer contradicts itself", now)
         case AnswerUnknown(reason=reason):
             return lose(command, reason, now)
+        case AnswerNotEntered():
+            # The look did not reach the provider; that says nothing about the send.
+            return command
 
 
 def lose(command: Command, reason: str, now: datetime) -> Command:
@@ -305,11 +345,6 @@ def settle(command: Command, fence: Fence, receipt: str, now: datetime) -> Comma
             return _leave(command, Failed(at=now, reason=reason, receipt=receipt))
 
 
-def hand_over(command: Command, holder: Fence) -> Command:
-    """Give the command to another fence: a takeover of its operation, or its reconciler."""
-    return command.model_copy(update={"holder": holder})
-
-
 def withdraw(command: Command, reason: str, now: datetime) -> Command | Refused:
     """Prepared → cancelled. Anything later is not cancellable."""
     if not isinstance(command.state, Prepared):
@@ -322,22 +357,23 @@ def unresolved(command: Command) -> bool:
     return isinstance(command.state, Dispatched | Unknown)
 
 
-@dataclass(frozen=True, slots=True)
-class LateAnswer:
-    """What a stale worker still received: evidence for the reconciler, never an outcome."""
-
-    command: str
-    attempt: int
-    answer: Answer
-
-
 def _held(command: Command, fence: Fence) -> Refused | None:
     if command.holder != fence:
         return Refused("only its holder moves a command", command.holder.operation)
     return None
 
 
+def _open(command: Command, ready: datetime, now: datetime, *, tries: int) -> Command:
+    """A new attempt, opened by proof that the last one did nothing (INV-6)."""
+    opened = _leave(command, Prepared(at=now, ready_at=ready))
+    return opened.model_copy(update={"attempt": command.attempt + 1, "tries": tries})
+
+
 def _leave(command: Command, state: CommandState) -> Command:
+    """Move along the table. Callers have decided; a way that is not in it is a defect."""
     if state.name not in TRANSITIONS[command.state.name]:
-        return command
+        raise InvariantBroken(
+            invariant="command states move along their table",
+            detail=f"{command.id}: {command.state.name} to {state.name}",
+        )
     return command.model_copy(update={"state": state})

@@ -1,4 +1,4 @@
-"""Receipts and verifications: what happened, how we know, and a second look.
+"""Receipts, verifications and late answers: what happened, how we know, and a second look.
 
 Keeps INV-7: a receipt is made only from an observation or a human resolution, says which, and never
 changes (stores only ever `Create` it).
@@ -7,11 +7,15 @@ changes (stores only ever `Create` it).
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Final, Literal
 
-from runtime.domain.effect import AnswerApplied, Command, Finding, Observed
+from pydantic import Field
+
+from runtime.domain.effect import Answer, AnswerApplied, Command, Finding, Observed
 from runtime.domain.operation import Refused
-from runtime.domain.values import Digest, Id, Record, UtcTime
+from runtime.domain.values import Digest, Fence, Id, Record, UtcTime
+
+EVIDENCE_CHARS_MAX: Final = 2_000
 
 
 class Receipt(Record):
@@ -34,7 +38,10 @@ class Receipt(Record):
 
 
 class Verification(Record):
-    """A second look by another path. `id` carries the look's number: a repeat is a new record."""
+    """A second look by another path. `id` carries the look's number: a repeat is a new record.
+
+    `digest` is of what the look found; it must equal the receipt's `content_digest`, if both exist.
+    """
 
     id: Id
     receipt: Id
@@ -42,6 +49,7 @@ class Verification(Record):
     verified: bool
     method: str
     evidence: str
+    digest: Digest | None = None
     operation: Id
     at: UtcTime
 
@@ -78,14 +86,52 @@ def receive(command: Command, now: datetime) -> Receipt | Refused:
 def verify(
     receipt: Receipt, finding: Finding, operation: str, look: int, now: datetime
 ) -> Verification:
-    """The stored result of a second look."""
+    """The stored result of a second look.
+
+    The look is compared with the receipt here, so that no connector judges itself: another digest
+    than the receipt's is a failed verification, whatever the connector says.
+    """
+    differs = (
+        receipt.content_digest is not None
+        and finding.digest is not None
+        and finding.digest != receipt.content_digest
+    )
+    evidence = finding.evidence
+    if differs:
+        evidence = f"The digest differs from the receipt's. {evidence}"[:EVIDENCE_CHARS_MAX]
     return Verification(
         id=f"{receipt.id}:look:{look}",
         receipt=receipt.id,
         job=receipt.job,
-        verified=finding.ok,
+        verified=finding.ok and not differs and receipt.outcome == "applied",
         method=finding.method,
-        evidence=finding.evidence,
+        evidence=evidence,
+        digest=finding.digest,
         operation=operation,
+        at=now,
+    )
+
+
+class LateAnswer(Record):
+    """What a stale worker still received: evidence for the reconciler, never an outcome."""
+
+    id: Id
+    command: Id
+    attempt: int
+    answer: Annotated[Answer, Field(discriminator="name")]
+    operation: Id
+    epoch: int
+    at: UtcTime
+
+
+def late_answer(command: Command, fence: Fence, answer: Answer, now: datetime) -> LateAnswer:
+    """The evidence that a worker leaves whose fence was lost while it sent."""
+    return LateAnswer(
+        id=f"{command.id}:late:{command.attempt}:{fence.epoch}",
+        command=command.id,
+        attempt=command.attempt,
+        answer=answer,
+        operation=fence.operation,
+        epoch=fence.epoch,
         at=now,
     )

@@ -23,7 +23,7 @@ from runtime.domain.people import Binding, Member, PairingCode
 from runtime.domain.policy import Policy
 from runtime.domain.projection import ProjectionRecord
 from runtime.domain.question import Question
-from runtime.domain.receipt import Receipt, Verification
+from runtime.domain.receipt import LateAnswer, Receipt, Verification
 from runtime.domain.revision import Revision
 from runtime.domain.values import Record
 from runtime.ports import Collection, Query
@@ -58,6 +58,9 @@ COMMANDS: Final = Collection(
         Query("of_job", ("job",), "created_at"),
         Query("in_state", ("state.name",), "state.at", across=True),
     ),
+)
+LATE_ANSWERS: Final = Collection(
+    "late_answers", LateAnswer, (Query("of_command", ("command",), "at"),)
 )
 RECEIPTS: Final = Collection("receipts", Receipt, (Query("of_job", ("job",), "at"),))
 VERIFICATIONS: Final = Collection("verifications", Verification, (Query("of_job", ("job",), "at"),))
@@ -113,6 +116,7 @@ ALL: Final[tuple[Collection[Any], ...]] = (
     REVISIONS,
     APPROVALS,
     COMMANDS,
+    LATE_ANSWERS,
     RECEIPTS,
     VERIFICATIONS,
     ARTIFACTS,
