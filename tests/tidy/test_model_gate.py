@@ -19,7 +19,23 @@ GATE = "bot/agent/cognition.py"
 # Modules that implement a model, and why each may make messages.
 MODEL_ADAPTERS: dict[str, str] = {
     "bot/agent/guard.py": "wraps a model: passes the request on, makes what the model answered",
+    "bot/agent/gemini.py": "implements a model: hands the request on to the provider's library",
 }
+# What an agent may be made with: fixed words and limits. No tools, no peers, no history.
+AGENT_MAY = frozenset(
+    {
+        "name",
+        "model",
+        "instruction",
+        "output_schema",
+        "include_contents",
+        "disallow_transfer_to_parent",
+        "disallow_transfer_to_peers",
+        "generate_content_config",
+    }
+)
+INSTRUCTIONS = "bot/agent/instructions.py"
+INSTRUCTIONS_MAY_IMPORT = frozenset({"__future__", "typing", "runtime.domain.projection"})
 
 LIBRARIES = ("google.adk", "google.genai", "openai", "litellm", "anthropic", "vertexai")
 MESSAGES = tuple(
@@ -106,6 +122,22 @@ def foreign_words(source: Source) -> list[str]:
     return problems
 
 
+def loose_agents(source: Source) -> list[str]:
+    """Agents made with anything but fixed words and limits."""
+    problems: list[str] = []
+    for node in ast.walk(source.tree):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("LlmAgent")):
+            continue
+        given = {word.arg or "**": ast.unparse(word.value) for word in node.keywords}
+        extra = sorted(given.keys() - AGENT_MAY)
+        problems += [f"{source.path}:{node.lineno}: an agent with {name}" for name in extra]
+        if not given.get("instruction", "").startswith("instruction("):
+            problems.append(f"{source.path}:{node.lineno}: an instruction not from {INSTRUCTIONS}")
+        if given.get("include_contents") != "'none'":
+            problems.append(f"{source.path}:{node.lineno}: an agent that is shown history")
+    return problems
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -182,3 +214,45 @@ def test_every_model_adapter_exists_and_says_why() -> None:
     for path, reason in MODEL_ADAPTERS.items():
         assert (ROOT / path).is_file(), path
         assert len(reason.split()) > 2, path
+
+
+@pytest.mark.parametrize(
+    ("words", "accepted"),
+    [
+        ("instruction=instruction(agent), include_contents='none'", True),
+        ("instruction=instruction(agent)", False),
+        ("instruction=f'Help {name}', include_contents='none'", False),
+        ("instruction=instruction(agent), include_contents='none', tools=[run]", False),
+        ("instruction=instruction(agent), include_contents='none', sub_agents=[a]", False),
+        ("**settings", False),
+    ],
+)
+def test_an_agent_gets_fixed_words_and_nothing_else(words: str, *, accepted: bool) -> None:
+    assert (loose_agents(sample(f"agent = LlmAgent({words})")) == []) is accepted
+
+
+def test_every_agent_gets_fixed_words_and_nothing_else() -> None:
+    scanned = sources("bot/agent")
+    assert any("LlmAgent(" in source.text for source in scanned)
+    problems = [line for source in scanned for line in loose_agents(source)]
+    assert not problems, report(problems)
+
+
+def test_instructions_are_constants_of_the_code() -> None:
+    source = next(item for item in sources("bot/agent") if item.path == INSTRUCTIONS)
+    modules = {
+        node.module for node in ast.walk(source.tree) if isinstance(node, ast.ImportFrom)
+    } | {
+        alias.name
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    assert modules <= INSTRUCTIONS_MAY_IMPORT
+    made = [node for node in ast.walk(source.tree) if isinstance(node, ast.JoinedStr)]
+    assert made == [], "an instruction is written out, never filled in"
+    assert "{" not in "".join(
+        node.value
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ), "ADK would fill braces from session state"
