@@ -1,0 +1,148 @@
+"""The first stage: the source is brought, stored whole, converted and stored as text.
+
+The raw bytes are an artifact before anything looks into them, and the text is another; both have
+IDs that follow from the job, so a repeated attempt converges. A source that cannot be used stops
+the job with a sentence for the operator; a fault of ours is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.domain import job as jobs
+from runtime.domain.artifact import Artifact, Ready
+from runtime.domain.job import Job, Source
+from runtime.domain.operation import Operation
+from runtime.domain.values import Trust
+from runtime.engine.spill import Spill, fenced_by
+from runtime.engine.stages import (
+    current_job,
+    moved,
+    nothing_to_do,
+    on_stage,
+    stage_operation,
+    stop_job,
+)
+from runtime.engine.work import Step, Work
+from runtime.errors import BadInput
+from runtime.ports import Fetched, Reads
+from runtime.stores.collections import ARTIFACTS, JOBS
+
+PRODUCER = "harmonia/read"
+TEXT_TYPE = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A source as text. `notes` are for the operator."""
+
+    text: str
+    title: str
+    notes: tuple[str, ...]
+
+
+class Sources(Protocol):
+    """Brings sources and converts them. Raises BadInput for what cannot be used."""
+
+    async def bring(self, source: Source) -> Fetched:
+        """The bytes of a file or a link."""
+        ...
+
+    async def convert(self, data: bytes, name: str, content_type: str) -> Converted:
+        """The text in those bytes."""
+        ...
+
+
+class Reading:
+    """Handler of `stage.read`."""
+
+    def __init__(self, spill: Spill, sources: Sources) -> None:
+        """Keep the parts it works with."""
+        self._spill = spill
+        self._sources = sources
+
+    async def __call__(self, work: Work) -> None:
+        """Bring, store, convert, store; or stop the job in words."""
+        job = await work.store.get(JOBS.key(work.scope, work.operation.job or ""))
+        if job is None or not on_stage(job, "read"):
+            await self._end(work)
+            return
+        try:
+            raw, data = await self._raw(work, job)
+            converted = await self._sources.convert(data, raw.file_name, raw.content_type)
+            text = await self._text(work, job, converted)
+        except BadInput as refusal:
+            await stop_job(work, refusal.sentence)
+            return
+        await self._advance(work, raw, text, converted)
+
+    async def _raw(self, work: Work, job: Job) -> tuple[Artifact, bytes]:
+        """The source's bytes, from the artifact if an earlier attempt brought them."""
+        source = job.source
+        raw_id = source.raw or f"{job.id}:raw"
+        stored = await work.store.get(ARTIFACTS.key(work.scope, raw_id))
+        if stored is not None and isinstance(stored.state, Ready):
+            return stored, await self._spill.whole(work.store, work.scope, raw_id)
+        fetched = await self._sources.bring(source)
+        artifact = await self._spill.store(
+            work.store,
+            work.scope,
+            fetched.data,
+            job=job.id,
+            content_type=fetched.content_type or source.declared_type or "application/octet-stream",
+            file_name=fetched.file_name or source.name,
+            trust=Trust.EXTERNAL,
+            producer=PRODUCER,
+            retention="source",
+            artifact_id=raw_id,
+            commit=fenced_by(work),
+        )
+        return artifact, fetched.data
+
+    async def _text(self, work: Work, job: Job, converted: Converted) -> Artifact:
+        return await self._spill.store(
+            work.store,
+            work.scope,
+            converted.text.encode(),
+            job=job.id,
+            content_type=TEXT_TYPE,
+            file_name="source.txt",
+            trust=Trust.EXTERNAL,
+            producer=PRODUCER,
+            retention="source",
+            artifact_id=f"{job.id}:text",
+            commit=fenced_by(work),
+        )
+
+    async def _advance(
+        self, work: Work, raw: Artifact, text: Artifact, converted: Converted
+    ) -> None:
+        async def body(reads: Reads, current: Operation) -> Step[None]:
+            now = work.now()
+            job = await current_job(reads, work.scope, current)
+            if not on_stage(job, "read"):
+                return nothing_to_do(current, job, now)
+            source = job.source.model_copy(
+                update={
+                    "raw": raw.id,
+                    "text": text.id,
+                    "text_digest": text.sha256,
+                    "text_chars": len(converted.text),
+                }
+            )
+            note = f"{len(converted.text):,} characters"
+            if converted.notes:
+                note = f"{note}; {'; '.join(converted.notes)}"[:300]
+            read = jobs.advance(job, note, now).model_copy(update={"source": source})
+            return moved(
+                work.scope, current, read, stage_operation(read, "analyse", current, now), now
+            )
+
+        await work.commit(body)
+
+    async def _end(self, work: Work) -> None:
+        async def body(reads: Reads, current: Operation) -> Step[None]:
+            return nothing_to_do(current, await current_job(reads, work.scope, current), work.now())
+
+        await work.commit(body)
