@@ -34,7 +34,6 @@ from runtime.errors import InvariantBroken
 from runtime.ports import Put, Reads, Write
 from runtime.stores.collections import APPROVALS
 
-
 _UNUSED = {
     "expired": "nobody decided in time; nothing was done",
     "lapsed": "the approval was not used while it was valid; nothing was done",
