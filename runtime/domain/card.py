@@ -6,6 +6,9 @@ uncertain: it waits, then at most `COPIES_MAX` further copies are sent, marked a
 destination counts as unreachable.
 
     wanted ≠ shown → sending → shown ; sending → uncertain → shown | unreachable
+
+Content that does not fit one message is sent in pieces *before* the card itself (`lead`), so that
+the buttons appear only when the whole content is there. Pieces are never edited.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ COPIES_MAX: Final = 2
 UNCERTAIN_WAIT: Final = timedelta(seconds=30)
 SENDING_WITHIN: Final = timedelta(seconds=60)
 
-Subject = Literal["job", "item", "notice", "question"]
+Subject = Literal["job", "item", "notice", "question", "document"]
 
 
 class CardIdle(Record):
@@ -62,7 +65,7 @@ TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
     "idle": ("sending", "unreachable"),
     "sending": ("idle", "uncertain", "unreachable"),
     "uncertain": ("sending", "idle", "unreachable"),
-    "unreachable": ("idle",),
+    "unreachable": ("idle",),  # the destination was heard again
 }
 
 
@@ -70,7 +73,9 @@ class Card(Record):
     """`subject_id` is a job, needs-you item or question; for a notice, `body` is the text itself.
 
     `body` is Telegram HTML made from stored state when the notice was decided. `file` is an artifact
-    to attach. `pending` is true while delivery has something to do; `due_at` orders it.
+    to attach; a document attaches the text of the revision `subject_id`. `pending` is true while
+    delivery has something to do; `due_at` orders it. `lead` is the digest of the pieces that go
+    before the message and `lead_shown` how many of them are there.
     """
 
     id: Id
@@ -85,6 +90,8 @@ class Card(Record):
     message: int | None = None
     copies: int = 0
     tries: int = 0
+    lead: Digest | None = None
+    lead_shown: int = 0
     pending: bool = True
     due_at: UtcTime
     created_at: UtcTime
@@ -129,6 +136,31 @@ def shown(card: Card, digest: str, message: int, now: datetime) -> Card:
     )
 
 
+def shown_piece(card: Card, lead: str, now: datetime) -> Card:
+    """One more piece of the lead is there; the next one, or the card itself, is due now."""
+    count = card.lead_shown + 1 if card.lead == lead else 1
+    return card.model_copy(
+        update={
+            "lead": lead,
+            "lead_shown": count,
+            "state": CardIdle(),
+            "copies": 0,
+            "tries": 0,
+            "due_at": now,
+        }
+    )
+
+
+def settled(card: Card) -> Card:
+    """Nothing to do: what is wanted is shown."""
+    return card.model_copy(update={"pending": False, "state": CardIdle()})
+
+
+def look_again(card: Card, at: datetime) -> Card:
+    """Shown, but its state changes by itself at `at` (a question that expires)."""
+    return card.model_copy(update={"pending": True, "due_at": at})
+
+
 def postpone(card: Card, until: datetime) -> Card:
     """Nothing was sent; try again from `until` on."""
     copies = card.copies
@@ -170,7 +202,10 @@ def lose_message(card: Card, now: datetime) -> Card:
         update={
             "message": None,
             "shown": None,
+            "lead": None,
+            "lead_shown": 0,
             "copies": 0,
+            "tries": 0,
             "state": CardIdle(),
             "pending": True,
             "due_at": now,
@@ -178,6 +213,23 @@ def lose_message(card: Card, now: datetime) -> Card:
     )
 
 
-def adopt(card: Card, message: int) -> Card:
-    """A press came from this message: it is the card now."""
-    return card.model_copy(update={"message": message})
+def adopt(card: Card, message: int, now: datetime) -> Card:
+    """A press came from this message: it is the card now, and is to show what is stored.
+
+    While a delivery is under way its own result decides; a doubt about a send is settled by the
+    press, since the message is there.
+    """
+    if isinstance(card.state, CardSending):
+        return card
+    if card.message == message and isinstance(card.state, CardIdle):
+        return card
+    return card.model_copy(
+        update={
+            "message": message,
+            "shown": None,
+            "state": CardIdle(),
+            "pending": True,
+            "due_at": now,
+            "tries": 0,
+        }
+    )

@@ -43,12 +43,20 @@ class Member(Record):
 
 
 class Binding(Record):
-    """Which tenant a chat works for. `id` is `telegram:<chat id>`."""
+    """Which tenant a chat works for. `id` is `telegram:<chat id>`.
+
+    `moved_to` is the chat that took over (a group became a supergroup): from then on the old chat
+    grants nothing and what was meant for it goes there. `unreachable` says since when the chat
+    does not accept messages, and why.
+    """
 
     id: Id
     tenant: Tenant
     by: Id
     since: UtcTime
+    moved_to: Id | None = None
+    unreachable_since: UtcTime | None = None
+    unreachable: Annotated[str, Field(max_length=300)] = ""
 
 
 class PairingCode(Record):
@@ -86,6 +94,38 @@ def pair(code: PairingCode | None, person: str, now: datetime) -> PairingCode | 
     if now >= code.expires_at:
         return PairingRefused("this code has expired")
     return code.model_copy(update={"used_by": person, "used_at": now})
+
+
+def enrol(known: Member | None, code: PairingCode, person: str, now: datetime) -> Member:
+    """The member after a code was used. A code never lowers a role."""
+    if known is not None:
+        return known.model_copy(update={"role": max(known.role, code.role)})
+    display = person.rpartition(":")[2]
+    return Member(id=person, role=code.role, display=display, since=now, by=code.by)
+
+
+def tenant_of(binding: Binding | None) -> Tenant | None:
+    """Which tenant a chat may speak for now; a chat that moved speaks for none."""
+    return None if binding is None or binding.moved_to is not None else binding.tenant
+
+
+def move(binding: Binding, to: str, now: datetime) -> tuple[Binding, Binding]:
+    """The old and the new binding after a chat went on under another ID."""
+    old = binding.model_copy(update={"moved_to": to})
+    new = Binding(id=to, tenant=binding.tenant, by=binding.by, since=now)
+    return old, new
+
+
+def lose(binding: Binding, reason: str, now: datetime) -> Binding:
+    """The chat does not accept messages any more; the first time counts."""
+    if binding.unreachable_since is not None:
+        return binding
+    return binding.model_copy(update={"unreachable_since": now, "unreachable": reason[:300]})
+
+
+def regain(binding: Binding) -> Binding:
+    """The chat was heard again."""
+    return binding.model_copy(update={"unreachable_since": None, "unreachable": ""})
 
 
 def may(member: Member | None, role: Role) -> bool:

@@ -79,6 +79,11 @@ class Question(Record):
     state: QuestionState
 
 
+def place(destination: str, person: str) -> str:
+    """Where one question can be open: one person in one destination."""
+    return f"{destination}~{person}"
+
+
 def close(question: Question, state: Answered | Abandoned | QuestionExpired) -> Question:
     """Open → closed. Closed questions absorb."""
     if not isinstance(question.state, Open):

@@ -88,6 +88,10 @@ class Stop:
         """End every loop after its current round."""
         self._event.set()
 
+    async def wait(self) -> None:
+        """Return when asked to end."""
+        await self._event.wait()
+
     async def pause(self, kit: Kit, seconds: float, signal: asyncio.Event | None = None) -> None:
         """Sleep through the clock port, or until `signal` or the wish to stop comes."""
         waits = {
