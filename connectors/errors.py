@@ -85,8 +85,16 @@ class EncryptedSource(SourceError):
 class NoTextInSource(SourceError):
     """Fields: name, format, pages (0 if it has none)."""
 
-    telling = "{name} is {format} without any text in it, probably scanned pictures of pages"
-    remedy = "run text recognition on it, or send the text itself"
+    telling = "{name} is {format} without any text in it"
+    remedy = "send the text itself"
+
+    @property
+    def sentence(self) -> str:
+        """Pages without text are pictures of pages: that has a remedy of its own."""
+        if not self.fields.get("pages"):
+            return super().sentence
+        scanned = ", probably scanned pictures of pages; run text recognition on it, or "
+        return super().sentence.replace("; ", scanned, 1)
 
 
 class SourceUndecodable(SourceError):

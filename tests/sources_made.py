@@ -23,10 +23,11 @@ _ZIP_TIME = (2026, 1, 1, 0, 0, 0)
 _WORDS_PER_MINUTE = 150
 _CUE_WORDS = 12
 _TOPICS = (
-    "assignment class function naming execmodel try with import objects types specialnames"
-    " attribute-access callable-types context-managers exceptions integers numbers sequence-types"
-    " strings formatstrings typesmapping typesseq debugger"
-).split()
+    *("assignment", "class", "function", "naming", "execmodel", "try", "with", "import"),
+    *("objects", "types", "specialnames", "attribute-access", "callable-types"),
+    *("context-managers", "exceptions", "integers", "numbers", "sequence-types", "strings"),
+    *("formatstrings", "typesmapping", "typesseq", "debugger"),
+)
 
 
 def prose() -> list[str]:
@@ -47,9 +48,9 @@ def prose() -> list[str]:
 
 @cache
 def long_changelog() -> bytes:
-    """pydantic's real changelog in Markdown, at least 100 KB."""
-    whole = metadata.metadata("pydantic").get_payload()
-    assert isinstance(whole, str)
+    """Pydantic's real changelog in Markdown, at least 100 KB."""
+    whole = metadata.distribution("pydantic").read_text("METADATA")
+    assert whole is not None
     start = whole.index("## Changelog")
     raw = whole[start:].replace("## Changelog", "# Changelog", 1).encode("utf-8")
     assert len(raw) >= CHANGELOG_BYTES_MIN

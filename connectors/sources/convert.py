@@ -51,6 +51,8 @@ def convert(raw: bytes, *, name: str | None = None, content_type: str | None = N
 
 def is_simple(raw: bytes, *, name: str | None = None, content_type: str | None = None) -> bool:
     """Whether converting needs no parser, so that no other process is worth starting."""
+    if raw.startswith(b"PK"):
+        return False  # even an archive's directory is read elsewhere
     shown = shown_name(name)
     try:
         said = declared(name, content_type)
@@ -69,7 +71,7 @@ def _guarded(form: Format, name: str, read: Callable[[], Extract]) -> SourceText
     except BadInput:
         raise
     except MemoryError:
-        raise SourceExploded(name=name, what="memory", limit="the safe limit") from None
+        raise SourceExploded(name=name, what="memory", limit="the allowed amount") from None
     except Exception as fault:  # noqa: BLE001 - parsers raise anything; each is one refusal
         cause = type(fault).__name__
         raise ConversionFailed(name=name, format=SPOKEN[form], cause=cause) from None

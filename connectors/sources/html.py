@@ -1,9 +1,10 @@
 """An HTML page as lines of text.
 
 What a browser would not show is not read: scripts, styles, comments, templates, and elements that
-are marked hidden (a place where instructions for models are put). Block elements become lines of
-their own, headings and list items get Markdown's signs, table cells stand on one line. The walk is
-a loop, not a recursion, so that deep nesting costs time and memory but no stack.
+are marked hidden (a place where instructions for models are put). What a style sheet hides by a
+class cannot be told from here and is read: it is untrusted text like the rest. Block elements
+become lines of their own, headings and list items get Markdown's signs, table cells stand on one
+line. The walk is a loop, not a recursion, so that deep nesting costs time and memory but no stack.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PageElement, PreformattedString, Tag
 
 from connectors.errors import SourceExploded
-from connectors.sources.limits import HTML_NODES_MAX
+from connectors.sources.limits import HTML_TAGS_MAX
 from connectors.sources.text import Extract, Section
 
 _UNSEEN = frozenset(
@@ -99,11 +100,10 @@ MAIN_CHARS_MIN = 200
 
 
 def read_html(markup: str, name: str) -> Extract:
-    """Sections of one page; raises SourceExploded for a page with too many nodes."""
+    """Sections of one page; raises SourceExploded for a page with too many tags."""
+    if markup.count("<") > HTML_TAGS_MAX:  # before parsing: the tree is what costs
+        raise SourceExploded(name=name, what="the number of tags", limit=HTML_TAGS_MAX)
     soup = BeautifulSoup(markup, "html.parser")
-    nodes = sum(1 for _ in soup.descendants)
-    if nodes > HTML_NODES_MAX:
-        raise SourceExploded(name=name, what="the number of elements", limit=HTML_NODES_MAX)
     title = soup.title.get_text() if soup.title is not None else None
     notes: list[str] = []
     root: Tag = soup
@@ -128,6 +128,7 @@ class _Lines:
         self._out: list[str] = []
         self._line: list[str] = []
         self._cells = 0
+        self._sign = ""
         for token, tag in self._walk(root):
             if tag is None:
                 self._line.append(token)
@@ -184,21 +185,21 @@ class _Lines:
             if name in _PARAGRAPHS_AND_HEADINGS and not _inside_item(tag):
                 self._out.append("")
             if name in _HEADINGS or name == "li":
-                # A sign waits here for its words; without any it goes when the element ends.
-                self._line = [_HEADINGS.get(name, "- ")] if opening else []
+                # A sign waits for its words; without any it goes when the element ends.
+                self._sign = _HEADINGS.get(name, "- ") if opening else ""
 
     def _flush(self) -> None:
         text = "".join(self._line)
-        if "\n" in text:  # only preformatted text brings line breaks here
-            self._out.extend(text.strip("\n").split("\n"))
-            self._line.clear()
-            return
-        line = re.sub(r" {2,}", " ", text).strip(" ")
-        if line == "-" or (line and not line.strip("#")):
-            return
         self._line.clear()
-        if line:
-            self._out.append(line)
+        if "\n" in text:  # only preformatted text brings line breaks here
+            lines = text.strip("\n").split("\n")
+        else:
+            lines = [re.sub(r" {2,}", " ", text).strip(" ")]
+        if not any(lines):
+            return
+        self._out.append(self._sign + lines[0])
+        self._out.extend(lines[1:])
+        self._sign = ""
 
 
 def _in_pre(node: NavigableString) -> bool:

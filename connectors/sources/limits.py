@@ -29,8 +29,8 @@ DOCX_RATIO_MAX = 200
 DOCX_RATIO_FREE_BYTES = MIB
 """Below this size a part is harmless whatever its ratio."""
 
-HTML_NODES_MAX = 1_000_000
-"""A long article has some thousands of nodes; the tree costs about 500 bytes for each."""
+HTML_TAGS_MAX = 300_000
+"""A long article has some thousands of tags; a million took 14 s and a gigabyte, measured."""
 
 MARKS_MAX = 2_000
 """Positions with a label (page, time) that travel with a text."""

@@ -81,10 +81,10 @@ def check_link(url: httpx.URL, ports: frozenset[int] = PORTS) -> Link:
 def _host(url: httpx.URL) -> str:
     """The host in lower-case ASCII (IDNA), without the root's dot."""
     host = url.raw_host.decode("ascii").lower().removesuffix(".")
-    if address_of(host) is not None:
+    if address_of(host) is not None and "%" not in host:
         return host
     last = host.rsplit(".", 1)[-1]
-    if last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last):
+    if "%" in host or last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last):
         # 2130706433, 0x7f.1 and 127.1 are addresses to some resolvers and names to others.
         raise LinkRefused(link=NAMELESS, reason="its host is an unusual spelling of an address")
     if not _HOST.match(host) or ".." in host:

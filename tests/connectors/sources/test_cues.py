@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from connectors.errors import NoTextInSource
 from connectors.sources.convert import convert
 from connectors.sources.cues import PARAGRAPH_CHARS_MAX, PAUSE_MS
-from tests.sources_made import hour_of_speech_srt, hour_of_speech_vtt, prose
 from runtime.errors import BadInput
+from tests.sources_made import hour_of_speech_srt, hour_of_speech_vtt, prose
 
 
 def vtt(*cues: str) -> bytes:
@@ -82,7 +82,10 @@ def test_damaged_cues_are_counted_and_the_rest_is_read() -> None:
 
 
 def test_a_blank_line_inside_a_caption_loses_no_words() -> None:
-    raw = b"1\n00:00:01,000 --> 00:00:02,000\nfirst\n\nsecond\n\n2\n00:00:02,000 --> 00:00:03,000\nthird\n"
+    raw = (
+        b"1\n00:00:01,000 --> 00:00:02,000\nfirst\n\nsecond\n\n"
+        b"2\n00:00:02,000 --> 00:00:03,000\nthird\n"
+    )
     assert convert(raw, name="a.srt").text == "first second third"
 
 
