@@ -156,12 +156,14 @@ class Failed(Record):
 
 
 class Unknown(Record):
-    """It may have happened. Only evidence or a person moves it on."""
+    """It may have happened. Only evidence or a person moves it on; `found` is the last look's."""
 
     name: Literal["unknown"] = "unknown"
     dispatched_at: UtcTime
     at: UtcTime
     reason: str
+    checked_at: UtcTime | None = None
+    found: str = ""
 
 
 class CommandCancelled(Record):
@@ -316,11 +318,12 @@ def observe(command: Command, fence: Fence, answer: Answer, now: datetime) -> Co
             return _open(command, now, now, tries=command.tries)
         case AnswerAbsent():
             return lose(command, "the provider's answer contradicts itself", now)
-        case AnswerUnknown(reason=reason):
-            return lose(command, reason, now)
-        case AnswerNotEntered():
-            # The look did not reach the provider; that says nothing about the send.
-            return command
+        case AnswerUnknown(reason=reason) | AnswerNotEntered(reason=reason):
+            # A look that did not reach the provider says nothing about the send.
+            if not isinstance(state, Unknown):
+                return lose(command, reason, now)
+            looked = state.model_copy(update={"checked_at": now, "found": reason})
+            return command.model_copy(update={"state": looked})
 
 
 def lose(command: Command, reason: str, now: datetime) -> Command:
