@@ -20,6 +20,7 @@ GATE = "bot/agent/cognition.py"
 MODEL_ADAPTERS: dict[str, str] = {
     "bot/agent/guard.py": "wraps a model: passes the request on, makes what the model answered",
     "bot/agent/gemini.py": "implements a model: hands the request on to the provider's library",
+    "bot/agent/offline.py": "implements a model: makes what the offline model answered",
 }
 # What an agent may be made with: fixed words and limits. No tools, no peers, no history.
 AGENT_MAY = frozenset(
