@@ -149,8 +149,6 @@ class Codec(Generic[R]):
             record: R = self.collection.record.__pydantic_validator__.validate_json(body)  # type: ignore[arg-type]
         except ValidationError as error:
             raise RecordUnreadable(key=key_path, cause=self._cause(error)) from None
-        except TypeError:
-            raise RecordUnreadable(key=key_path, cause="the body is not text") from None
         return record
 
     def _lift(self, key_path: str, version: object, body: object) -> R:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from runtime.errors import StoreUnavailable
-from runtime.stores.sqlite_schema import Table, migrate
+from runtime.stores.sqlite_schema import Table, check_owner, migrate
 
 RETRY_SECONDS: Final = 0.0002
 LOCK_SECONDS: Final = 10.0
@@ -86,6 +86,7 @@ def open_file(path: str, tables: Sequence[Table], turn: Turn) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     connection = connect(path)
     try:
+        turn.insist(lambda: check_owner(connection))
         turn.insist(lambda: connection.execute("PRAGMA journal_mode = WAL"))
         turn.insist(lambda: migrate(connection, tables))
     finally:

@@ -170,7 +170,7 @@ def migrate(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
-        _check_owner(connection)
+        check_owner(connection)
         for statement in META.split(";"):
             connection.execute(statement)
         for table in tables:
@@ -183,7 +183,8 @@ def migrate(connection: sqlite3.Connection, tables: Sequence[Table]) -> None:
     connection.execute("COMMIT")
 
 
-def _check_owner(connection: sqlite3.Connection) -> None:
+def check_owner(connection: sqlite3.Connection) -> None:
+    """Refuse a file that is not ours or not yet known, before anything in it is touched."""
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0

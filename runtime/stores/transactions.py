@@ -46,13 +46,15 @@ class Transactions:
         Raises:
             Contention: no attempt stood before the deadline.
         """
+        started = self._clock.monotonic()
         try:
             return await attempt(body)
         except (Stale, Ambiguous):
-            return await self._again(body, attempt)
+            return await self._again(body, attempt, started)
 
-    async def _again(self, body: Body[T], attempt: Callable[[Body[T]], Awaitable[T]]) -> T:
-        started = self._clock.monotonic()
+    async def _again(
+        self, body: Body[T], attempt: Callable[[Body[T]], Awaitable[T]], started: float
+    ) -> T:
         pause = PAUSE_SECONDS
         attempts = 1
         while attempts < ATTEMPTS_MAX:
