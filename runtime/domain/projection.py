@@ -1,6 +1,7 @@
 """Projections: what an agent is shown, as a pure function of stored state.
 
-Keeps INV-8 (same state, same bytes, same ID) and INV-9 (the authority section is never truncated).
+Keeps INV-8 (same state, same bytes, same ID) and INV-9 (the authority section is never truncated);
+how one is made stands in `runtime/domain/manifest.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,21 @@ class Projection(Record):
     manifest_digest: Digest
     rendered_digest: Digest
     text: str
+
+    @property
+    def record(self) -> ProjectionRecord:
+        """What is stored of it."""
+        return ProjectionRecord(
+            id=self.id,
+            operation=self.operation,
+            epoch=self.epoch,
+            agent=self.agent,
+            step=self.step,
+            basis=self.basis,
+            manifest=self.manifest,
+            rendered_digest=self.rendered_digest,
+            rendered_chars=len(self.text),
+        )
 
 
 class ProjectionRecord(Record):

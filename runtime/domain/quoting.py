@@ -36,8 +36,9 @@ Kind = Literal[
     "decision",  # why a person said no
     "report",  # what a provider or a verification said in words
     "question",  # what a person asks in the chat
-    "job",  # one job in the chat agent's view
-    "item",  # one needs-you item in the chat agent's view
+    "jobs",  # lines of jobs, for the chat agent
+    "items",  # lines of needs-you items, for the chat agent
+    "memory",  # one remembered fact; never authority
 ]
 
 

@@ -88,6 +88,15 @@ class Windows:
         self._kit = kit
         self._blobs = blobs
 
+    async def evidence(self, store: Store, scope: Scope, id_: str) -> Artifact:
+        """The record of a ready, unexpired artifact. Raises ArtifactMissing, ArtifactNotReady."""
+        decided = evidence(await store.get(ARTIFACTS.key(scope, id_)), self._kit.clock.now())
+        if isinstance(decided, Refused):
+            if decided.found == "missing":
+                raise ArtifactMissing(artifact=id_)
+            raise ArtifactNotReady(artifact=id_, state=decided.found)
+        return decided
+
     async def read_bytes(
         self, store: Store, scope: Scope, id_: str, start: int, count: int
     ) -> Window:
@@ -99,7 +108,7 @@ class Windows:
             ArtifactNotReady: not ready, or expired.
             ArtifactCorrupt: a chunk is not what was stored; the artifact is failed now.
         """
-        artifact = await self._evidence(store, scope, id_)
+        artifact = await self.evidence(store, scope, id_)
         _inside(artifact, start, count, WINDOW_BYTES_MAX, artifact.bytes)
         end = min(start + count, artifact.bytes)
         chunks = chunks_of(start, end - start)
@@ -116,7 +125,7 @@ class Windows:
             WindowRefused: not text, outside the artifact, or more than `WINDOW_LINES_MAX`.
             ArtifactMissing, ArtifactNotReady, ArtifactCorrupt: as `read_bytes`.
         """
-        artifact = await self._evidence(store, scope, id_)
+        artifact = await self.evidence(store, scope, id_)
         _inside(artifact, first, count, WINDOW_LINES_MAX, artifact.lines)
         chunk = chunk_of_break(artifact, first)
         data = await self._chunks(store, scope, artifact, range(chunk, chunk + 1))
@@ -137,7 +146,7 @@ class Windows:
             WindowRefused: not text, outside the artifact, or more than `WINDOW_CHARS_MAX`.
             ArtifactMissing, ArtifactNotReady, ArtifactCorrupt: as `read_bytes`.
         """
-        artifact = await self._evidence(store, scope, id_)
+        artifact = await self.evidence(store, scope, id_)
         _inside(artifact, start, count, WINDOW_CHARS_MAX, artifact.chars)
         end = min(start + count, artifact.chars or 0)
         first = chunk_of_char(artifact, start)
@@ -157,16 +166,13 @@ class Windows:
             WindowRefused: the artifact is larger.
             ArtifactMissing, ArtifactNotReady, ArtifactCorrupt: as `read_bytes`.
         """
-        artifact = await self._evidence(store, scope, id_)
+        artifact = await self.evidence(store, scope, id_)
         if artifact.bytes > min(limit, WHOLE_BYTES_MAX):
             raise WindowRefused(artifact=id_, start=0, count=artifact.bytes, limit=limit)
         data = await self._chunks(store, scope, artifact, range(len(artifact.chunks)))
         if sha256(data) != artifact.sha256:
             raise await self._damaged(store, scope, artifact, sha256(data))
         return data
-
-    async def _evidence(self, store: Store, scope: Scope, id_: str) -> Artifact:
-        return ready(await store.get(ARTIFACTS.key(scope, id_)), id_, self._kit)
 
     async def _chunks(self, store: Store, scope: Scope, artifact: Artifact, chunks: range) -> bytes:
         """The bytes of some chunks in a row, each with its digest."""
@@ -202,16 +208,6 @@ class Windows:
         if isinstance(now.state, Ready) or now.state.name == "expired":
             return ArtifactNotReady(artifact=artifact.id, state=now.state.name)
         return ArtifactCorrupt(artifact=artifact.id, expected=artifact.sha256, found=found)
-
-
-def ready(artifact: Artifact | None, id_: str, kit: Kit) -> Artifact:
-    """The artifact as evidence now. Raises ArtifactMissing or ArtifactNotReady."""
-    decided = evidence(artifact, kit.clock.now())
-    if isinstance(decided, Refused):
-        if decided.found == "missing":
-            raise ArtifactMissing(artifact=id_)
-        raise ArtifactNotReady(artifact=id_, state=decided.found)
-    return decided
 
 
 def _inside(artifact: Artifact, start: int, count: int, limit: int, total: int | None) -> None:
