@@ -98,5 +98,5 @@ async def make_kit(
     """A kit over a real SQLite file in `folder`. Several kits may share a folder."""
     clock = clock or ManualClock()
     ids = SeededIds(seed)
-    store: Store = await SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
+    store: Store = SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
     return Kit(clock, ids, wrap(store) if wrap else store, LocalWakes())

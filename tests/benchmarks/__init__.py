@@ -1,0 +1,1 @@
+"""Benchmarks: ratios measured in one run; never asserted on a clock in a test."""
