@@ -66,6 +66,7 @@ _TEXTUAL_MAGICS = frozenset({b"MZ", b"BZh", b"ID3", b"8BPS", b"II*\x00", b"MM\x0
 """Short magics that a sentence could begin with count only if binary bytes follow."""
 
 _MP3_FRAME = re.compile(rb"\A\xff[\xe2\xe3\xf2\xf3\xfa\xfb]")
+_CONTROL_OR_HIGH = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f-\xff]")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_OOXML = "EncryptedPackage".encode("utf-16-le")
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -164,16 +165,15 @@ _TYPES: dict[str, Format] = {
     "application/x-pdf": "pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
-_VAGUE_TYPES = frozenset(
-    {
-        "application/octet-stream",
-        "binary/octet-stream",
-        "application/binary",
-        "application/json",
-        "application/xml",
-        "application/yaml",
-        "application/x-yaml",
-    }
+_BINARY_TYPES = (
+    "image/",
+    "audio/",
+    "video/",
+    "font/",
+    "application/zip",
+    "application/gzip",
+    "application/vnd.",
+    "application/msword",
 )
 _TEXTS: frozenset[Format] = frozenset({"text", "markdown", "html", "vtt", "srt"})
 _CUED: frozenset[Format] = frozenset({"vtt", "srt"})
@@ -203,17 +203,21 @@ def media_type(content_type: str | None) -> str:
 
 
 def declared(name: str | None, content_type: str | None) -> Declared:
-    """A specific content type speaks first, then the name's ending."""
+    """A content type that names a supported format speaks first, then the name's ending.
+
+    Any other type counts only without a known ending: chat clients take types from their system's
+    tables, where a Markdown file may be a game cartridge.
+    """
     bare = media_type(content_type)
     if bare in _TYPES:
         return Declared(_TYPES[bare], SPOKEN[_TYPES[bare]])
-    if bare and not bare.startswith("text/") and bare not in _VAGUE_TYPES:
-        return Declared(None, bare[:80])
     suffix = suffix_of(name)
     if suffix in _SUFFIXES:
         return Declared(_SUFFIXES[suffix], SPOKEN[_SUFFIXES[suffix]])
     if suffix in _BINARY_SUFFIXES:
         return Declared(None, f".{suffix}")
+    if bare.startswith(_BINARY_TYPES):
+        return Declared(None, bare[:80])
     return Declared(None, "")
 
 
@@ -256,7 +260,7 @@ def _is_html_bytes(raw: bytes) -> bool:
 
 
 def _has_binary(head: bytes) -> bool:
-    return any(byte < 9 or 13 < byte < 27 or byte > 126 for byte in head)  # noqa: PLR2004
+    return _CONTROL_OR_HIGH.search(head) is not None
 
 
 def _zip_kind(raw: bytes) -> str | None:

@@ -42,7 +42,8 @@ class Link(NamedTuple):
     def file_name(self) -> str:
         """The last part of the path, as a name for the source; the host if the path has none."""
         last = self.url.path.rstrip("/").rsplit("/", 1)[-1]
-        return shown_name(last) if last else self.host
+        # The host stands apart from an ending: .zip and .md are also top-level domains.
+        return shown_name(last) if last else f"{self.host} (page)"
 
     @property
     def identity(self) -> str:

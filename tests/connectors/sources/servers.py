@@ -26,6 +26,25 @@ from connectors.sources.fetch import LinkPolicy
 Handler = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 LOOPBACK = (ipaddress.IPv4Network("127.0.0.1/32"),)
 
+HERE = [["127.0.0.1"]]
+
+
+def says(answer: bytes) -> Handler:
+    async def handler(_head: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+        await writer.drain()
+
+    return handler
+
+
+def ok(body: bytes, *headers: str, content_type: str = "text/plain") -> bytes:
+    lines = ["HTTP/1.1 200 OK", f"Content-Type: {content_type}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def redirect(target: str) -> bytes:
+    return f"HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+
 
 class Names:
     """A resolver that answers from a script; the last answer of a name stays."""

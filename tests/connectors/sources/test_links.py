@@ -90,7 +90,8 @@ def test_the_limit_in_characters_is_exact(extra: int) -> None:
 @pytest.mark.parametrize(
     ("raw", "name"),
     [
-        ("https://example.com/", "example.com"),
+        ("https://example.com/", "example.com (page)"),
+        ("https://example.zip/", "example.zip (page)"),
         ("https://example.com/docs/notes.md?x=1", "notes.md"),
         ("https://example.com/docs/", "docs"),
         ("https://example.com/a%2Fb%E2%80%AE.pdf", "b.pdf"),
