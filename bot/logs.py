@@ -1,7 +1,7 @@
 """Structured logs: one JSON line per event, names and fields only.
 
-Keeps INV-20: no logger in this project is given a prompt, a draft, a credential or a provider's body,
-and the libraries' own loggers, which may quote requests, are kept to warnings.
+Keeps INV-20: no logger in this project is given a prompt, a draft, a credential or a provider's
+body, and the libraries' own loggers, which may quote requests, are kept to errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a job's source comes from: a file that a person sent, or a link, and how it becomes text."""
+"""Where a job's source comes from: a file that a person sent or a link, and how it becomes text."""
 
 from __future__ import annotations
 
