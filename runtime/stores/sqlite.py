@@ -2,8 +2,11 @@
 
 Reads take microseconds and run inline. Commits that become ready in one turn of the loop travel to
 the writer thread together; whatever waits there becomes one batch with one fsync (group commit),
-and its outcomes come back in one call. A commit once submitted is waited for even when its task is
-cancelled, so nobody believes a commit undone that stands.
+and its outcomes come back in one call. A commit that is alone is made inline as long as the disk
+answers within a millisecond, because two thread hops would cost as much as the commit itself.
+
+A commit once submitted is waited for even when its task is cancelled, so nobody believes a commit
+undone that stands.
 """
 
 from __future__ import annotations
@@ -13,21 +16,21 @@ import queue
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final
 
-from runtime.domain.values import Record
-from runtime.errors import StoreUnavailable
-from runtime.ports import Ask, Body, Clock, Collection, Ids, Key, Page
+from runtime.ports import Clock, Collection, Ids
 from runtime.stores.codec import NO_UPGRADES, Upgrades
-from runtime.stores.sqlite_core import Outcome, Prepared, Seen, SqliteCore, open_core
+from runtime.stores.sqlite_bodies import SqliteBodies
+from runtime.stores.sqlite_commits import Outcome, Prepared
+from runtime.stores.sqlite_core import SqliteCore, open_core
 from runtime.stores.sqlite_files import LOCK_SECONDS, Turn
 from runtime.stores.sqlite_schema import Table
-from runtime.stores.transactions import DEADLINE_SECONDS, Stale, Transactions
+from runtime.stores.transactions import DEADLINE_SECONDS, Transactions
 
-BATCH_MAX = 256
-
-R = TypeVar("R", bound=Record)
-T = TypeVar("T")
+BATCH_MAX: Final = 256
+INLINE_SECONDS_MAX: Final = 0.001
+SLOW_COMMITS: Final = 64
+"""After a slow inline commit, so many lone commits go through the thread before another try."""
 
 
 class _Waiting:
@@ -42,39 +45,17 @@ class _Waiting:
         self.done = False
 
 
-class _Reads:
-    """What one attempt of a body sees: each key once, so that it sees one value of it."""
-
-    __slots__ = ("_core", "_got", "seen")
-
-    def __init__(self, core: SqliteCore) -> None:
-        self._core = core
-        self._got: dict[str, Any] = {}
-        self.seen = Seen()
-
-    async def get(self, key: Key[R]) -> R | None:
-        path = key.path
-        if path in self._got:
-            known: R | None = self._got[path]
-            return known
-        record = self._got[path] = self._core.get(key, self.seen)
-        return record
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        return self._core.find(ask, self.seen)
-
-
-class SqliteStore:
+class SqliteStore(SqliteBodies):
     """`Store` on one SQLite file. See the module docstring; opened by `open`."""
 
-    def __init__(self, core: SqliteCore, transactions: Transactions) -> None:
-        self._core = core
-        self._transactions = transactions
+    def __init__(self, core: SqliteCore, transactions: Transactions, clock: Clock) -> None:
+        super().__init__(core, transactions)
+        self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ready: list[_Waiting] = []
         self._queue: queue.SimpleQueue[list[_Waiting] | None] = queue.SimpleQueue()
         self._unanswered = 0
-        self._closed = False
+        self._slow_commits = 0
         self._thread = threading.Thread(target=self._write, name="harmonia-store", daemon=True)
         self._thread.start()
 
@@ -98,44 +79,7 @@ class SqliteStore:
         tables = [Table(collection, upgrades) for collection in collections]
         turn = Turn(pause=threading.Event().wait, wait_seconds=lock_seconds)
         core = open_core(str(path), tables, turn)
-        return cls(core, Transactions(clock, ids, deadline_seconds))
-
-    async def get(self, key: Key[R]) -> R | None:
-        """The record now. Raises RecordUnreadable."""
-        self._refuse_closed()
-        return self._core.get(key, None)
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        """One page now."""
-        self._refuse_closed()
-        return self._core.find(ask, Seen())
-
-    async def transact(self, body: Body[T]) -> T:
-        """Run the body until its commit stands; its outcome."""
-        return await self._transactions.run(body, self.attempt)
-
-    async def attempt(self, body: Body[T]) -> T:
-        """Run the body once and commit.
-
-        Raises:
-            Stale: what it read has changed; nothing was written.
-        """
-        self._refuse_closed()
-        reads = _Reads(self._core)
-        try:
-            commit = await body(reads)
-            prepared = self._core.prepare(reads.seen, commit.writes) if commit.writes else None
-        except Exception:
-            # A body that saw two moments of the truth may fail for that alone: it runs again.
-            if not self._core.is_current(reads.seen):
-                raise Stale from None
-            raise
-        if prepared is None:
-            if not self._core.is_current(reads.seen):
-                raise Stale
-        else:
-            await self._submit(prepared)
-        return commit.outcome
+        return cls(core, Transactions(clock, ids, deadline_seconds), clock)
 
     async def close(self) -> None:
         """Finish what was submitted, then close the file."""
@@ -147,13 +91,7 @@ class SqliteStore:
         await asyncio.to_thread(self._thread.join)
         self._core.close()
 
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise StoreUnavailable(cause="this store is closed")
-
-    # --- group commit ----------------------------------------------------------------------------
-
-    async def _submit(self, prepared: Prepared) -> None:
+    async def _submit(self, prepared: Prepared) -> Outcome | BaseException:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(prepared, loop.create_future())
         if not self._ready:
@@ -170,19 +108,36 @@ class SqliteStore:
                 except asyncio.CancelledError:
                     continue
             raise
-        if waiting.outcome is not None:
-            raise waiting.outcome
+        return waiting.outcome
 
     def _flush(self) -> None:
         """Hand over what became ready in this turn of the loop."""
-        if self._ready:
-            self._queue.put(self._ready)
-            self._ready = []
+        ready, self._ready = self._ready, []
+        if not ready or (len(ready) == 1 and self._unanswered == 0 and self._inline(ready)):
+            return
+        self._unanswered += len(ready)
+        self._queue.put(ready)
+
+    def _inline(self, ready: list[_Waiting]) -> bool:
+        """Commit a lone commit here; whether it was done. The writer thread is idle."""
+        if self._slow_commits:
+            self._slow_commits -= 1
+            return False
+        started = self._clock.monotonic()
+        outcomes = self._core.committer.commit_at_once(ready[0].prepared)
+        if self._clock.monotonic() - started > INLINE_SECONDS_MAX:
+            self._slow_commits = SLOW_COMMITS
+        if outcomes is None:
+            return False
+        ready[0].outcome = outcomes[0]
+        self._unanswered += 1
+        self._answer(ready)
+        return True
 
     def _write(self) -> None:
         """The writer thread: one batch after the other until told to end."""
-        while (batch := self._queue.get()) is not None:
-            ending = False
+        ending = False
+        while not ending and (batch := self._queue.get()) is not None:
             while len(batch) < BATCH_MAX:
                 try:
                     more = self._queue.get_nowait()
@@ -194,7 +149,7 @@ class SqliteStore:
                 batch += more
             outcomes: Sequence[Outcome | BaseException]
             try:
-                outcomes = self._core.commit_batch([waiting.prepared for waiting in batch])
+                outcomes = self._core.committer.commit_batch([each.prepared for each in batch])
             except Exception as error:  # noqa: BLE001 - the waiting tasks must hear of it
                 outcomes = [error] * len(batch)
             for waiting, outcome in zip(batch, outcomes, strict=True):
@@ -202,15 +157,11 @@ class SqliteStore:
             loop = self._loop
             if loop is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(self._answer, batch)
-            if ending:
-                return
 
     def _answer(self, batch: list[_Waiting]) -> None:
+        self._unanswered -= len(batch)
         for waiting in batch:
             waiting.done = True
-            if waiting.outcome is None:
-                self._core.remember(waiting.prepared)
-            else:
-                self._core.forget(waiting.prepared.seen)
+            self._settle(waiting.prepared, waiting.outcome)
             if not waiting.future.done():
                 waiting.future.set_result(None)

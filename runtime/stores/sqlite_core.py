@@ -1,71 +1,37 @@
 """The SQLite store's synchronous core: no thread and no task of its own, so anything may drive it.
 
-Keeps the store contract's heart: `commit_batch` is one transaction and one fsync for every commit
-in it; each commit is validated (versions read, absences, the results of its finds) against the
-state its predecessors left, so the commits are serial in batch order, and it applies whole or not
-at all. Versions come from a counter that no process, crash, delete or rollback ever reuses.
+`get` and `find` read and note what they saw; `prepare` refuses without IO what must be refused;
+`committer` validates and writes. Between them lies no decision about a record's content.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from runtime.domain.values import Record
 from runtime.errors import (
-    AlreadyExists,
     RecordUnreadable,
-    StoreUnavailable,
     UndeclaredQuery,
 )
 from runtime.ports import Ask, Create, Delete, Found, Key, Page, Write
 from runtime.stores.asks import check_ask, make_cursor
 from runtime.stores.codec import check_id
 from runtime.stores.sqlite_cache import ABSENT, Known, Place, RecordCache
+from runtime.stores.sqlite_commits import (
+    Change,
+    Committer,
+    Prepared,
+    Seen,
+    finds_hold,
+    unavailable,
+    version_now,
+)
 from runtime.stores.sqlite_files import Turn, connect, open_file
 from runtime.stores.sqlite_schema import Table, scope_of
-from runtime.stores.transactions import Stale
-
-VERSIONS_RESERVED: Final = 1 << 16
-VERSIONS_KNOWN_MAX: Final = 20_000
 
 R = TypeVar("R", bound=Record)
-
-
-@dataclass(slots=True)
-class Seen:
-    """What one body saw: versions by place (0 is absence), and the results of its finds."""
-
-    gets: list[tuple[Table, Place, int]] = field(default_factory=list)
-    finds: list[tuple[str, list[Any], list[tuple[str, int, str]]]] = field(default_factory=list)
-    remembered: bool = False
-    """Whether something came from this process's memory rather than from the file."""
-
-
-@dataclass(slots=True)
-class Change:
-    """One write, encoded. `values` is None for a delete; `version` is given when it is applied."""
-
-    table: Table
-    place: Place
-    values: tuple[Any, ...] | None = None
-    record: Record | None = None
-    creates: bool = False
-    version: int = 0
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A commit ready for the file: what was seen, and the writes in their order."""
-
-    seen: Seen
-    changes: list[Change]
-
-
-Outcome = Stale | AlreadyExists | StoreUnavailable | None
-"""None: applied and durable."""
 
 
 class SqliteCore:
@@ -80,15 +46,11 @@ class SqliteCore:
         turn: Turn,
     ) -> None:
         self.path = path
+        self.committer = Committer(writer, turn)
         self._tables = {table.name: table for table in tables}
         self._writer = writer
         self._reader = reader
-        self._turn = turn
         self._cache = RecordCache()
-        self._version = self._version_end = 0
-        # What the writer knows of versions, and the file's change mark that it was learned under.
-        self._versions: dict[Place, int] = {}
-        self._data_version = -1
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -166,9 +128,9 @@ class SqliteCore:
             self._reader.execute("BEGIN")
             try:
                 holds = all(
-                    _version(self._reader, table, place) == version
+                    version_now(self._reader, table, place) == version
                     for table, place, version in seen.gets
-                ) and _finds_hold(self._reader, seen)
+                ) and finds_hold(self._reader, seen)
             finally:
                 self._reader.execute("COMMIT")
         except sqlite3.Error as error:
@@ -210,106 +172,10 @@ class SqliteCore:
             changes.append(Change(table, place, values, shared, isinstance(write, Create)))
         return Prepared(seen, changes)
 
-    def commit_batch(self, batch: Sequence[Prepared]) -> list[Outcome]:
-        """Commit all that are valid, in order, with one fsync; the outcome of each."""
-        try:
-            self._turn.begin(self._writer)
-        except sqlite3.Error as error:
-            return [unavailable(error) for _ in batch]
-        except StoreUnavailable as refused:
-            return [StoreUnavailable(**refused.fields) for _ in batch]
-        try:
-            self._notice_others()
-            outcomes = [self._apply(prepared) for prepared in batch]
-            self._writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            if len(batch) > 1:
-                # One of them hit the fault: alone, it no longer takes the others along.
-                return [outcome for one in batch for outcome in self.commit_batch([one])]
-            return [unavailable(error)]
-        except BaseException:
-            self._roll_back()
-            raise
-        return outcomes
-
-    def _roll_back(self) -> None:
-        self._version = self._version_end = 0
-        self._versions.clear()
-        if self._writer.in_transaction:
-            self._writer.execute("ROLLBACK")
-
-    def _notice_others(self) -> None:
-        """Keep the versions this connection knows only while it alone has written the file."""
-        (found,) = self._writer.execute("PRAGMA data_version").fetchone()
-        if found != self._data_version or len(self._versions) > VERSIONS_KNOWN_MAX:
-            self._data_version = found
-            self._versions.clear()
-
-    def _current(self, table: Table, place: Place) -> int:
-        version = self._versions.get(place)
-        if version is None:
-            version = self._versions[place] = _version(self._writer, table, place)
-        return version
-
-    def _apply(self, prepared: Prepared) -> Outcome:
-        """Validate, then write: nothing is written before the last check has passed."""
-        writer, versions = self._writer, self._versions
-        for table, place, version in prepared.seen.gets:
-            if self._current(table, place) != version:
-                return Stale()
-        if not _finds_hold(writer, prepared.seen):
-            return Stale()
-        exists: dict[Place, bool] = {}
-        for change in prepared.changes:
-            place = change.place
-            if change.creates and exists.get(place, self._current(change.table, place) != 0):
-                return AlreadyExists(key="/".join((place[1], place[0], place[2])))
-            exists[place] = change.values is not None
-        for change in prepared.changes:
-            place = change.place
-            if change.values is None:
-                writer.execute(change.table.sql_delete, place[1:])
-                versions[place] = 0
-            else:
-                version = versions[place] = change.version = self._next_version()
-                writer.execute(change.table.sql_put, (place[1], place[2], version, *change.values))
-        return None
-
-    def _next_version(self) -> int:
-        if self._version == self._version_end:
-            (start,) = self._writer.execute(
-                "UPDATE harmonia_versions SET reserved = reserved + ? RETURNING reserved - ?",
-                (VERSIONS_RESERVED, VERSIONS_RESERVED),
-            ).fetchone()
-            self._version, self._version_end = start, start + VERSIONS_RESERVED
-        self._version += 1
-        return self._version - 1
-
     def close(self) -> None:
         """Close both connections; the last process to close folds the write-ahead log in."""
         self._reader.close()
         self._writer.close()
-
-
-def _version(connection: sqlite3.Connection, table: Table, place: Place) -> int:
-    found = connection.execute(table.sql_version, place[1:]).fetchone()
-    return 0 if found is None else int(found[0])
-
-
-def _finds_hold(connection: sqlite3.Connection, seen: Seen) -> bool:
-    for sql, values, expected in seen.finds:
-        rows = connection.execute(sql, values).fetchall()
-        if [row[:3] for row in rows] != expected:
-            return False
-    return True
-
-
-def unavailable(error: sqlite3.Error) -> StoreUnavailable:
-    """SQLite's own words for what went wrong; they name the fault, never a record's content."""
-    return StoreUnavailable(
-        cause=f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
-    )
 
 
 def open_core(path: str, tables: Sequence[Table], turn: Turn) -> SqliteCore:
@@ -317,6 +183,8 @@ def open_core(path: str, tables: Sequence[Table], turn: Turn) -> SqliteCore:
     try:
         open_file(path, tables, turn)
         writer = connect(path)
+        # Waiting for the turn to write is ours to do; readers wait only for a file's recovery.
+        writer.execute("PRAGMA busy_timeout = 0")
         reader = connect(path)
         reader.execute("PRAGMA query_only = ON")
     except sqlite3.Error as error:

@@ -23,7 +23,7 @@ LOCK_SECONDS: Final = 10.0
 
 _PRAGMAS: Final = (
     "PRAGMA synchronous = FULL",
-    "PRAGMA busy_timeout = 0",
+    "PRAGMA busy_timeout = 2000",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -8000",
     "PRAGMA journal_size_limit = 67108864",
@@ -48,6 +48,16 @@ class Turn:
             StoreUnavailable: other processes held the file for all that time.
         """
         self.insist(lambda: connection.execute("BEGIN IMMEDIATE"))
+
+    def begin_at_once(self, connection: sqlite3.Connection) -> bool:
+        """Start a write transaction if no other process has one; whether it started."""
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _BUSY:
+                raise
+            return False
+        return True
 
     def insist(self, step: Callable[[], object]) -> None:
         """Run a step that may find the file busy, again and again, a bounded number of times."""

@@ -13,7 +13,8 @@ import pytest
 from runtime.errors import StoreUnavailable, UndeclaredQuery
 from runtime.ports import Ask, Collection, Commit, Create, Put, Query, Reads, Value
 from runtime.stores.sqlite import SqliteStore
-from runtime.stores.sqlite_core import Seen, open_core
+from runtime.stores.sqlite_commits import Seen
+from runtime.stores.sqlite_core import open_core
 from runtime.stores.sqlite_files import Turn
 from runtime.stores.sqlite_schema import Table
 from tests.conformance.records import ACME, SUITE, TALLIES, TASKS, Open, Tally, Task
