@@ -9,6 +9,7 @@ it, and only a newer claim of the same operation takes it over.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -20,13 +21,16 @@ from runtime.domain.revision import RevisionRef
 from runtime.domain.values import Digest, Fence, Id, Record, Text, UtcTime
 from runtime.errors import InvariantBroken
 
+EFFECT_TYPE: Final = re.compile(r"^[a-z_]+\.[a-z_]+$")
+"""How effect types are written: provider or family, then what it does there."""
+
 # --- what is approved and what a provider is ------------------------------------------------------
 
 
 class Terms(Record):
     """Exactly what is approved: the digest of these terms is the approval's digest."""
 
-    effect: Annotated[str, Field(pattern=r"^[a-z_]+\.[a-z_]+$")]
+    effect: Annotated[str, Field(pattern=EFFECT_TYPE.pattern)]
     account: Id
     revision: RevisionRef
     payload: Text
