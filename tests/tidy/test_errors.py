@@ -34,21 +34,29 @@ def project_faults(source: Source) -> set[str]:
 def drawn(source: Source) -> set[str]:
     """The class names in the tree that the module's docstring draws, its indentation kept."""
     docstring = ast.get_docstring(source.tree, clean=False) or ""
-    tree = [line for line in docstring.splitlines() if re.match(r"\s+[│├└]|\s{4}\w+Error$", line)]
     names: set[str] = set()
-    for line in tree:
-        names.update(re.findall(r"(?:[├└]── |· |^\s{4})([A-Z][A-Za-z]+)", line))
+    for line in docstring.splitlines():
+        root = re.match(r"^\s*(?:[a-z_]+\.)*([A-Z]\w*)$", line)
+        if root:
+            names.add(root[1])
+        elif re.match(r"^\s*[│├└]", line):
+            names.update(re.findall(r"(?:[├└]── |· )([A-Z]\w*)", line))
     return names
 
 
 def anonymous(source: Source) -> list[str]:
-    """Each `raise` of a built-in that carries no field a reader could act on."""
+    """Each `raise` of a built-in that carries no field a reader could act on.
+
+    An `OSError` with a number from `errno` has one, and is what callers of the system expect.
+    """
     problems = []
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Raise) or node.exc is None:
             continue
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        if isinstance(raised, ast.Name) and raised.id in ANONYMOUS:
+        given = node.exc.args if isinstance(node.exc, ast.Call) else []
+        numbered = bool(given) and ast.unparse(given[0]).startswith("errno.")
+        if isinstance(raised, ast.Name) and raised.id in ANONYMOUS and not numbered:
             problems.append(f"{source.path}:{node.lineno}: raise {raised.id}: use a typed fault")
     return problems
 
@@ -63,6 +71,8 @@ def error_files() -> list[Source]:
 def test_the_rule_sees_a_class_missing_from_the_tree() -> None:
     text = '"""Tree.\n\n    RootError\n    ├── Left   one\n    │   └── Deep\n    ├── Ann · Bob\n"""'
     assert drawn(sample(text)) == {"RootError", "Left", "Deep", "Ann", "Bob"}
+    flat = '"""Tree.\n\nother.errors.Root\n└── Leaf   one\n\nProse about Root.\n"""'
+    assert drawn(sample(flat)) == {"Root", "Leaf"}
 
 
 @pytest.mark.parametrize("path", [source.path for source in error_files()])
@@ -87,6 +97,8 @@ def test_every_error_descends_from_the_root() -> None:
 def test_no_fault_is_anonymous() -> None:
     assert anonymous(sample("raise RuntimeError('bad')"))
     assert anonymous(sample("raise Exception"))
+    assert anonymous(sample("raise OSError('bad')"))
+    assert not anonymous(sample("raise OSError(errno.EIO, 'damaged')"))
     assert not anonymous(sample("raise Contention(attempts=3)"))
     problems = [line for source in sources() for line in anonymous(source)]
     assert not problems, report(problems)
