@@ -218,6 +218,11 @@ def expire(artifact: Artifact, now: datetime) -> Artifact:
     return _leave(artifact, ArtifactExpired(at=now, deleted=False))
 
 
+def unforgotten(artifact: Artifact) -> bool:
+    """Whether it failed and its bytes may still be there."""
+    return isinstance(artifact.state, ArtifactFailed) and not artifact.state.deleted
+
+
 def forget(artifact: Artifact) -> Artifact:
     """Its bytes are gone: an expired or failed artifact says so."""
     state = artifact.state

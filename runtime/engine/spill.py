@@ -18,12 +18,14 @@ from runtime.domain.artifact import (
     RETENTION,
     WRITING_WITHIN,
     Artifact,
+    ArtifactFailed,
     Measures,
     Ready,
     Retention,
     Writing,
     blob_name,
     text_like,
+    unforgotten,
 )
 from runtime.domain.measure import Measuring
 from runtime.domain.operation import Operation, Refused
@@ -140,6 +142,9 @@ class _Storing:
 
     async def store(self, offered: Artifact, data: bytes | AsyncIterator[bytes]) -> Artifact:
         begun = await self._begin(offered)
+        if isinstance(begun.state, ArtifactFailed):
+            await self._clear(begun)
+            begun = await self._begin(offered)
         measuring = Measuring(offered.content_type, text=text_like(offered.content_type))
         try:
             if isinstance(begun.state, Ready):
@@ -158,6 +163,8 @@ class _Storing:
 
         async def body(reads: Reads) -> Commit[Artifact]:
             known = await reads.get(key)
+            if known is not None and unforgotten(known):
+                return Commit(known)
             begun = artifacts.begin(known, offered)
             if isinstance(begun, Refused):
                 if begun.found == "expired":
@@ -168,6 +175,19 @@ class _Storing:
             return Commit(begun, () if begun == known else (Put(key, begun),))
 
         return await self._commit(body)
+
+    async def _clear(self, failed: Artifact) -> None:
+        """Delete the bytes of a failed generation before a new one hides their name."""
+        key = ARTIFACTS.key(self._scope, failed.id)
+        await self._blobs.delete(blob_name(self._scope, failed))
+
+        async def body(reads: Reads) -> Commit[None]:
+            known = await reads.get(key)
+            if known is None or known.generation != failed.generation:
+                return Commit(None)
+            return Commit(None, (Put(key, artifacts.forget(known)),))
+
+        await self._commit(body)
 
     async def _compare(
         self, ready: Artifact, measuring: Measuring, data: bytes | AsyncIterator[bytes]
