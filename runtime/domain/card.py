@@ -39,6 +39,8 @@ class CardSending(Record):
     name: Literal["sending"] = "sending"
     at: UtcTime
     new_message: bool
+    tag: Annotated[str, Field(max_length=100)] = ""
+    """Of the sending: only it may store the answer."""
 
 
 class CardUncertain(Record):
@@ -111,11 +113,11 @@ def want(card: Card, digest: str, now: datetime) -> Card:
     return card.model_copy(update={"wanted": digest, "pending": True, "due_at": due, "tries": 0})
 
 
-def sending(card: Card, now: datetime, *, new_message: bool) -> Card:
+def sending(card: Card, now: datetime, *, new_message: bool, tag: str = "") -> Card:
     """Delivery begins; stored before anything is sent."""
     return card.model_copy(
         update={
-            "state": CardSending(at=now, new_message=new_message),
+            "state": CardSending(at=now, new_message=new_message, tag=tag),
             "copies": card.copies + (1 if new_message else 0),
             "due_at": now + SENDING_WITHIN,
         }
@@ -154,6 +156,11 @@ def shown_piece(card: Card, lead: str, now: datetime) -> Card:
 def settled(card: Card) -> Card:
     """Nothing to do: what is wanted is shown."""
     return card.model_copy(update={"pending": False, "state": CardIdle()})
+
+
+def rest(card: Card) -> Card:
+    """Nothing to do in this state, whatever is wanted: the destination is given up."""
+    return card.model_copy(update={"pending": False})
 
 
 def look_again(card: Card, at: datetime) -> Card:

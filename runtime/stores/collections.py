@@ -87,6 +87,7 @@ CARDS: Final = Collection(
     (
         Query("due", ("pending",), "due_at", across=True),
         Query("of_subject", ("subject_id",), "created_at"),
+        Query("at_place", ("destination", "state.name"), "created_at"),
     ),
 )
 MARKERS: Final = Collection("markers", DirtyMarker, (Query("waiting", (), "at", across=True),))
