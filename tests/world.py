@@ -10,13 +10,17 @@ import random  # noqa: TID251 - the seeded source behind the Ids port in tests
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
-from runtime.domain.values import Tenant
+from runtime.domain.values import Record, Tenant
 from runtime.engine.kit import Kit
-from runtime.ports import Hint, Store
+from runtime.ports import Ask, Body, Commit, Hint, Key, Page, Reads, Store
 from runtime.stores.collections import ALL
 from runtime.stores.sqlite import SqliteStore
 from runtime.wakes.local import LocalWakes
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 ACME = Tenant(workspace="acme", brand="main")
 OTHER = Tenant(workspace="acme", brand="other")
@@ -100,3 +104,79 @@ async def make_kit(
     ids = SeededIds(seed)
     store: Store = SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
     return Kit(clock, ids, wrap(store) if wrap else store, LocalWakes())
+
+
+class ReplyLosing:
+    """A store that loses the reply of every commit, once before and once after it was made.
+
+    Each body therefore runs for an attempt that never happened, then for the one that stands, then
+    again when it stands already; it must recognise its own success and say the same.
+    """
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+
+    async def transact(self, body: Body[T]) -> T:
+        async def lost_before(reads: Reads) -> Commit[T]:
+            commit = await body(reads)
+            return Commit(commit.outcome)
+
+        await self._inner.transact(lost_before)
+        first = await self._inner.transact(body)
+        again = await self._inner.transact(body)
+        assert again == first, "a body did not recognise its own earlier success"
+        return again
+
+    async def get(self, key: Key[R]) -> R | None:
+        return await self._inner.get(key)
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        return await self._inner.find(ask)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Counting:
+    """A store that counts what is read and committed."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.gets = 0
+        self.rows = 0
+        self.commits = 0
+
+    async def transact(self, body: Body[T]) -> T:
+        self.commits += 1
+
+        async def counted(reads: Reads) -> Commit[T]:
+            return await body(_CountingReads(reads, self))
+
+        return await self._inner.transact(counted)
+
+    async def get(self, key: Key[R]) -> R | None:
+        self.gets += 1
+        return await self._inner.get(key)
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        page = await self._inner.find(ask)
+        self.rows += len(page.rows)
+        return page
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _CountingReads:
+    def __init__(self, reads: Reads, counts: Counting) -> None:
+        self._reads = reads
+        self._counts = counts
+
+    async def get(self, key: Key[R]) -> R | None:
+        self._counts.gets += 1
+        return await self._reads.get(key)
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        page = await self._reads.find(ask)
+        self._counts.rows += len(page.rows)
+        return page
