@@ -17,6 +17,7 @@ from runtime.engine.kit import Kit
 from runtime.ports import Ask, Body, Commit, Hint, Key, Page, Reads, Store
 from runtime.stores.collections import ALL
 from runtime.stores.sqlite import SqliteStore
+from runtime.system import SystemClock
 from runtime.wakes.local import LocalWakes
 
 T = TypeVar("T")
@@ -102,7 +103,8 @@ async def make_kit(
     """A kit over a real SQLite file in `folder`. Several kits may share a folder."""
     clock = clock or ManualClock()
     ids = SeededIds(seed)
-    store: Store = SqliteStore.open(folder / "truth.sqlite", ALL, clock, ids)
+    # The store's own pauses between re-runs are real: nobody advances a clock for them.
+    store: Store = SqliteStore.open(folder / "truth.sqlite", ALL, SystemClock(), ids)
     return Kit(clock, ids, wrap(store) if wrap else store, LocalWakes())
 
 
