@@ -72,8 +72,8 @@ async def seed(parts: Base) -> str | None:
     """Store the first policy, and make a pairing code while nobody is admin.
 
     Returns:
-        The code, to be shown once to whoever started the process, or None if an admin exists. A code
-        is made at each start until it is used: only its digest is stored.
+        The code, to be shown once to whoever started the process, or None if an admin exists. A
+        code is made at each start until it is used: only its digest is stored.
     """
     kit, tenant = parts.kit, parts.settings.tenant
     now = kit.clock.now()

@@ -54,9 +54,6 @@ class Ids(Protocol):
         ...
 
 
-# --- store ----------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A declared query: equality on `equals`, ordered by `order` (then by ID), ascending.
@@ -199,9 +196,6 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
-# --- blobs, wakes ----------------------------------------
-
-
 class Blobs(Protocol):
     """Bytes of artifacts under opaque names. A name is written once and never replaced."""
 
@@ -235,9 +229,6 @@ class Wakes(Protocol):
     async def next(self, timeout_seconds: float) -> Sequence[Hint]: ...
 
 
-# --- connectors ----------------------------------------
-
-
 class Connector(Protocol):
     """One provider. Five calls that never collapse into one; only `execute` may change the world.
 
@@ -256,9 +247,6 @@ class Connector(Protocol):
     async def reconcile(self, command: Command) -> Answer: ...
 
 
-# --- cognition ----------------------------------------
-
-
 class Cognition(Protocol):
     """A model behind an agent: projection in, typed result out. It executes nothing.
 
@@ -271,9 +259,6 @@ class Cognition(Protocol):
         ...
 
     async def think(self, projection: Projection) -> Thought: ...
-
-
-# --- people ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,9 +362,6 @@ class Messenger(Protocol):
     async def download(self, file: str) -> bytes:
         """The bytes of a file that a person sent. Raises BadInput or StoreUnavailable."""
         ...
-
-
-# --- fetching and secrets ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
