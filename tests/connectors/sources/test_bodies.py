@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 
@@ -44,6 +45,18 @@ async def test_a_body_one_byte_above_the_limit_is_refused() -> None:
 async def test_a_body_that_unpacks_above_the_limit_is_refused(size: int) -> None:
     with pytest.raises(SourceExploded):
         await read(gzip.compress(bytes(LIMIT + 1)), "gzip", size=size)
+
+
+async def test_a_bomb_in_one_piece_never_takes_more_memory_than_the_limit_and_a_step() -> None:
+    bomb = gzip.compress(bytes(64 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(SourceExploded):
+            await read(bomb, "gzip", size=len(bomb))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
 
 
 async def test_members_in_a_row_are_all_read() -> None:
