@@ -6,15 +6,16 @@ fixed corrective sentence in the agent's instruction and more room. Then it is a
 Everything else (blocked, empty, a call, busy, a credential) fails at once; the operation's own
 budget decides about later attempts. Nothing is repaired.
 
-An ADK session lives for one run under a name of its own and is deleted after it; deleting all of
-them at any moment changes no outcome.
+An ADK session lives for one run under a name of its own and is deleted after it. Deleting all of
+them between two thoughts changes nothing; losing one during a run is an answer that did not come,
+kind `busy`, and the operation asks again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -68,8 +69,10 @@ class AdkCognition:
         *,
         deadline_seconds: float = DEADLINE_SECONDS,
         sessions: Callable[[], BaseSessionService] | None = None,
+        close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`backend` makes the model of an agent, at the first thought; `sentence` describes it."""
+        self._close = close
         self._model = model
         self._sentence = sentence
         self._backend = backend
@@ -86,6 +89,11 @@ class AdkCognition:
     def describe(self) -> str:
         """What answers here, in the sentence that operators see."""
         return self._sentence
+
+    async def close(self) -> None:
+        """Give back connections; thinking afterwards is a defect of the caller."""
+        if self._close is not None:
+            await self._close()
 
     async def think(self, projection: Projection) -> Thought:
         """One typed result. Raises CognitionError for anything else."""
@@ -114,6 +122,7 @@ class AdkCognition:
         return Heard(second.said, first.spent + second.spent, second.retry_after_seconds)
 
     async def _run(self, projection: Projection, *, corrective: bool) -> Heard:
+        from google.adk.errors.session_not_found_error import SessionNotFoundError
         from google.genai import types
 
         from bot.agent.team import APP, run_config
@@ -131,6 +140,8 @@ class AdkCognition:
             )
             async with aclosing(run) as arriving:
                 events = [event async for event in arriving]
+        except SessionNotFoundError:
+            return Heard(Refusal("busy", "the session was lost"))
         finally:
             await team.sessions.delete_session(app_name=APP, user_id=user, session_id=session)
         return _heard(events, projection)

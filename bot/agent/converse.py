@@ -37,10 +37,7 @@ def answer(shown: Material, model: str) -> ChatAnswer:
 def _overview(jobs: Sequence[Row], items: Sequence[Row]) -> list[str]:
     if not jobs and not items:
         return ["No job is known here yet."]
-    open_jobs = [job for job in jobs if job.get("open", True)]
-    parts = [
-        f"{_counted(len(open_jobs), 'job')} open, {len(jobs) - len(open_jobs)} closed in view."
-    ]
+    parts = [f"{_counted(len(jobs), 'open job')} in view."]
     parts += [_job(job) for job in jobs[:ROWS_MAX]]
     parts += _left(len(jobs), "jobs")
     parts.append(
@@ -57,7 +54,7 @@ def _about(named: Sequence[Row], items: Sequence[Row]) -> list[str]:
     parts: list[str] = []
     for job in named[:ROWS_MAX]:
         parts.append(_job(job))
-        own = [item for item in items if item.get("job") == job.get("id")]
+        own = [item for item in items if _belongs(item, job)]
         parts += [_item(item) for item in own] or ["Nothing of it waits for you."]
     return parts
 
@@ -68,6 +65,13 @@ def _names(question: str, job: Row) -> bool:
         return True
     title = set(terms(str(job.get("title", ""))))
     return bool(title) and len(title.intersection(terms(question))) >= min(2, len(title))
+
+
+def _belongs(item: Row, job: Row) -> bool:
+    """Whether an item is about a job, as far as the shown lines say."""
+    title = str(job.get("title") or "")
+    said = f"{item.get('title')} {item.get('reason')} "
+    return f"#{job.get('number')} " in said or bool(title and title in said)
 
 
 def _job(job: Row) -> str:

@@ -12,12 +12,10 @@ from typing import Final, cast
 
 import httpx
 from google import genai
-from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import errors, types
-from pydantic import ValidationError
 
 from bot.agent.answers import Refusal
 from bot.agent.guard import CLASSIFIED
@@ -29,8 +27,8 @@ RETRY_AFTER_SECONDS_MAX: Final = 3_600.0
 
 
 def gemini(
-    model: str, key: str, base_url: str | None, timeout_seconds: float, thinking_tokens: int
-) -> BaseLlm:
+    model: str, key: str, base_url: str, timeout_seconds: float, thinking_tokens: int
+) -> ClassifiedGemini:
     """A Gemini model that reports faults as data."""
     client = genai.Client(
         vertexai=False,
@@ -48,6 +46,11 @@ class ClassifiedGemini(Gemini):
 
     thinking_tokens: int
 
+    async def aclose(self) -> None:
+        """Close the client's connections."""
+        if self.client is not None:
+            await self.client.aio.aclose()
+
     async def generate_content_async(
         self,
         llm_request: LlmRequest,
@@ -60,11 +63,11 @@ class ClassifiedGemini(Gemini):
         try:
             async for response in super().generate_content_async(llm_request, stream):
                 yield response
-        except (errors.APIError, httpx.TransportError, errors.UnknownApiResponseError) as fault:
+        except (errors.APIError, httpx.TransportError) as fault:
             yield _classified(fault)
-        except ValidationError:
-            # A 200 whose JSON is not a response of this API.
-            yield _fault(Refusal("busy", "unreadable response"), None)
+        except (ValueError, TypeError, LookupError, AttributeError) as fault:
+            # A 200 whose body is not a response of this API: the library fails while it reads it.
+            yield _fault(Refusal("busy", f"unreadable response: {type(fault).__name__}"), None)
 
 
 def _classified(fault: Exception) -> LlmResponse:

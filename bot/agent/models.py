@@ -1,50 +1,39 @@
 """Which model answers, chosen from settings: Gemini where there is a key, else the offline model.
 
-Importing this module is cheap: model libraries are imported at the first thought. The key stays in
-a secret value until the client is made and is in no description, representation or error.
+Importing this module is cheap: model libraries are imported at the first thought. The key is
+in no description, representation or error.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-
 from bot.agent.cognition import DEADLINE_SECONDS, AdkCognition
+from bot.settings import Settings
 from runtime.domain.projection import Agent
 
 if TYPE_CHECKING:
     from google.adk.models import BaseLlm
 
+    from bot.agent.gemini import ClassifiedGemini
+
 OFFLINE: Final = "offline-extractive-1"
 OFFLINE_SENTENCE: Final = "offline model: extractive, no AI service is contacted"
-GEMINI_MODEL: Final = "gemini-2.5-flash"
 THINKING_TOKENS: Final = 2_048
 
 
-class ModelSettings(BaseModel):
-    """What decides about the model. `gemini_base_url` is for tests and gateways."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    gemini_api_key: SecretStr | None = None
-    gemini_model: str = Field(default=GEMINI_MODEL, min_length=1, max_length=200)
-    gemini_base_url: str | None = None
-    gemini_thinking_tokens: int = Field(default=THINKING_TOKENS, ge=0, le=16_384)
-    deadline_seconds: float = Field(default=DEADLINE_SECONDS, gt=0, le=900)
-
-
-def choose(settings: ModelSettings) -> AdkCognition:
+def choose(settings: Settings, *, deadline_seconds: float = DEADLINE_SECONDS) -> AdkCognition:
     """The Cognition that these settings ask for."""
-    key = settings.gemini_api_key
-    if key is None or not key.get_secret_value().strip():
-        return offline(settings.deadline_seconds)
-    return _gemini(settings, key)
+    key = settings.gemini_api_key.get_secret_value().strip() if settings.gemini_api_key else ""
+    return _gemini(settings, key, deadline_seconds) if key else _offline(deadline_seconds)
 
 
-def offline(deadline_seconds: float = DEADLINE_SECONDS) -> AdkCognition:
-    """The model that needs no account."""
+def describe(settings: Settings) -> str:
+    """The sentence that operators see about the model."""
+    return choose(settings).describe()
 
+
+def _offline(deadline_seconds: float) -> AdkCognition:
     def backend(agent: Agent) -> BaseLlm:
         from bot.agent.offline import OfflineLlm
 
@@ -53,8 +42,8 @@ def offline(deadline_seconds: float = DEADLINE_SECONDS) -> AdkCognition:
     return AdkCognition(OFFLINE, OFFLINE_SENTENCE, backend, deadline_seconds=deadline_seconds)
 
 
-def _gemini(settings: ModelSettings, key: SecretStr) -> AdkCognition:
-    made: list[BaseLlm] = []
+def _gemini(settings: Settings, key: str, deadline_seconds: float) -> AdkCognition:
+    made: list[ClassifiedGemini] = []
 
     def backend(_: Agent) -> BaseLlm:
         from bot.agent.gemini import gemini
@@ -63,20 +52,23 @@ def _gemini(settings: ModelSettings, key: SecretStr) -> AdkCognition:
             made.append(
                 gemini(
                     settings.gemini_model,
-                    key.get_secret_value().strip(),
+                    key,
                     settings.gemini_base_url,
-                    settings.deadline_seconds,
-                    settings.gemini_thinking_tokens,
+                    deadline_seconds,
+                    THINKING_TOKENS,
                 )
             )
         return made[0]
 
+    async def close() -> None:
+        for model in made:
+            await model.aclose()
+
     sentence = f"Gemini {settings.gemini_model}: projections are sent to Google's Gemini API"
     return AdkCognition(
-        settings.gemini_model, sentence, backend, deadline_seconds=settings.deadline_seconds
+        settings.gemini_model,
+        sentence,
+        backend,
+        deadline_seconds=deadline_seconds,
+        close=close,
     )
-
-
-def describe(settings: ModelSettings) -> str:
-    """The sentence that operators see about the model."""
-    return choose(settings).describe()

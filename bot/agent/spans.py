@@ -32,11 +32,15 @@ _END: Final = re.compile(
     r"[.!?…؟۔։።᙮]+[\"'”’»)\]*_`]*(?=\s)|[。！？｡।॥။។]+[」』”’）》]*"  # noqa: RUF001 - real enders
 )
 _SHORT_WORDS: Final = (
-    "mr mrs ms dr prof st no nos vs cf eg ie e.g i.e etc fig figs sec eq al approx ca inc ltd co"
-    " corp dept est jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k z.b d.h bzw vgl usw"
-    " resp op vol pp p ed eds rev"
+    "mr mrs ms dr prof st vs cf eg ie e.g i.e etc al approx ca inc ltd co corp dept est ed eds u.s"
+    " u.k z.b d.h bzw vgl usw resp"
+)
+_BEFORE_FIGURE_WORDS: Final = (
+    "no nos fig figs sec eq vol pp op nr abs art jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 _SHORT: Final = frozenset(_SHORT_WORDS.split())
+_BEFORE_FIGURE: Final = frozenset(_BEFORE_FIGURE_WORDS.split())
+"""Abbreviations only where a figure follows: "No. 5", but "He said no."."""
 _LABEL: Final = re.compile(
     r"^(?:- |>> )?(?P<who>[^\W\d_a-z][\w.'-]{0,30}(?: [^\W\d_a-z][\w.'-]{0,30}){0,3}):[ \t]+(?=\S)",
     re.MULTILINE,
@@ -207,6 +211,8 @@ def _ends(text: str, start: int, found: re.Match[str]) -> bool:
     word = text[max(start, found.start() - 12) : found.start()].split()
     last = word[-1].lstrip("([\"'“").casefold() if word else ""
     if last in _SHORT or (len(last) == 1 and last.isalpha()):
+        return False
+    if last in _BEFORE_FIGURE and following[:1].isdigit():
         return False
     return not (last.isdigit() and found.start() - start <= len(last) + 1)
 

@@ -132,7 +132,7 @@ def _score(
     score += 0.3 * (span.kind == "item") + 0.2 * (span.heading is not None)
     dense = 3 if _DENSE.search(text) else 1
     score += 0.8 * (len(text) * dense in GOOD_CHARS)
-    score += 1.5 * len(wished.intersection(words))
+    score += 3.0 * len(wished.intersection(words))
     return round(score, 6)
 
 
