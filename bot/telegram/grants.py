@@ -6,6 +6,9 @@ that begins to send the card, before anybody can press it.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,6 +24,12 @@ VALID_FOR: Final = timedelta(days=30)
 """For buttons whose subject has no end of its own."""
 TRUTH_FOR: Final = timedelta(days=30)
 """A decision's buttons outlive its deadline, so that a late press is told what happened."""
+
+
+def invitation_code(key: bytes, operation: str) -> str:
+    """The pairing code that an operation made: shown by its card, stored nowhere."""
+    mac = hmac.new(key, f"invitation\x1f{operation}".encode(), hashlib.sha256).digest()
+    return base64.b32encode(mac[:10]).decode().lower()
 
 
 def with_buttons(

@@ -14,7 +14,7 @@ from bot.telegram.states import effect_line, moment
 from bot.telegram.view import Offer, View
 from runtime.domain.feed import NeedsYouItem
 from runtime.domain.job import STAGES, STEP_WORDS, Done, Job, NeedsPerson, Running, Stopped
-from runtime.domain.people import Role
+from runtime.domain.people import PairingCode, Role
 from runtime.domain.question import Abandoned, Answered, Open, Question, QuestionExpired
 from runtime.domain.values import Trust
 from runtime.ports import Content
@@ -140,3 +140,15 @@ def question_card(question: Question) -> View:
             return View(Content(f"{text}\n\n<i>Not answered in time; nothing was changed.</i>"))
         case _:
             assert_never(question.state)
+
+
+def invitation_card(invitation: PairingCode, code: str, word: str) -> View:
+    """An invitation while it is good; afterwards only what became of it."""
+    role = invitation.role.word
+    if word != "open":
+        return View(Content(f"The code for one {role} is {word}."))
+    text = (
+        f"A code for one {role}, good once, until {moment(invitation.expires_at)}:\n\n"
+        f"<code>/start {escape(code)}</code>\n\nYour colleague sends it to me in a private chat."
+    )
+    return View(Content(text))

@@ -41,6 +41,7 @@ from runtime.stores.collections import CARDS, GRANTS
 
 RETRY_BASE_SECONDS: Final = 1.0
 RETRY_CEILING_SECONDS: Final = 120.0
+_NO_GRANTS: Final[tuple[Grant, ...]] = ()
 COPY_NOTE: Final = (
     "Copy: an earlier message may have arrived. Whichever you press, it is decided once."
 )
@@ -88,7 +89,7 @@ class Sendings:
             # Whoever sent it has died: the message may be there.
             doubted = cards.doubt(card, "its sender ended before the answer", now)
             return Commit(None, await _doubted(reads, key.scope, doubted, now))
-        shown = await shown_by(reads, key.scope, card, now)
+        shown = await shown_by(reads, key.scope, card, self._key, now)
         if shown is None:
             return Commit(None, (Put(key, cards.settled(card)),))
         card = card.model_copy(update={"wanted": shown.digest})
@@ -113,7 +114,7 @@ class Sendings:
         there = card.lead_shown if card.lead == view.lead_digest else 0
         piece = new and there < len(view.lead)
         if piece:
-            content, grants = view.lead[there], ()
+            content, grants = view.lead[there], _NO_GRANTS
         else:
             content, grants = with_buttons(view, self._key, card.destination, now)
         if new and (there == 0 if view.lead else True):

@@ -11,14 +11,16 @@ from datetime import datetime
 
 from bot.telegram.decisions import decision_card, everything
 from bot.telegram.facts import decision_facts, job_facts
-from bot.telegram.render import item_card, job_card, question_card
+from bot.telegram.grants import invitation_code
+from bot.telegram.render import invitation_card, item_card, job_card, question_card
 from bot.telegram.view import View, in_pieces
 from runtime.domain.card import Card
+from runtime.domain.people import code_digest
 from runtime.domain.question import Open, QuestionExpired, close, open_at
-from runtime.domain.values import Scope, identity
+from runtime.domain.values import DIRECTORY, Scope, identity
 from runtime.engine.approvals import At, unhold
 from runtime.ports import Put, Reads, Write
-from runtime.stores.collections import ITEMS, QUESTIONS, SHELLS
+from runtime.stores.collections import ITEMS, PAIRING_CODES, QUESTIONS, SHELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,10 @@ class Shown:
     changes_at: datetime | None = None
 
 
-async def shown_by(reads: Reads, scope: Scope, card: Card, now: datetime) -> Shown | None:
-    """What a card shows now; None if its subject is not there."""
+async def shown_by(
+    reads: Reads, scope: Scope, card: Card, key: bytes, now: datetime
+) -> Shown | None:
+    """What a card shows now; None if its subject is not there. `key` makes invitation codes."""
     match card.subject:
         case "notice":
             view = in_pieces(card.body)
@@ -48,6 +52,8 @@ async def shown_by(reads: Reads, scope: Scope, card: Card, now: datetime) -> Sho
         case "document":
             facts = await decision_facts(reads, scope, card.subject_id)
             return None if facts is None else Shown(everything(facts), card.wanted)
+        case "invitation":
+            return await _invitation(reads, card, key, now)
 
 
 async def _job(reads: Reads, scope: Scope, card: Card) -> Shown | None:
@@ -89,4 +95,19 @@ async def _question(reads: Reads, scope: Scope, card: Card, now: datetime) -> Sh
         live=is_open,
         writes=tuple(writes),
         changes_at=question.expires_at if is_open else None,
+    )
+
+
+async def _invitation(reads: Reads, card: Card, key: bytes, now: datetime) -> Shown | None:
+    code = invitation_code(key, card.subject_id)
+    found = await reads.get(PAIRING_CODES.key(DIRECTORY, code_digest(code)))
+    if found is None:
+        return None
+    open_ = found.used_by is None and now < found.expires_at
+    word = "open" if open_ else "used" if found.used_by else "expired"
+    return Shown(
+        invitation_card(found, code, word),
+        identity("invitation", word),
+        live=open_,
+        changes_at=found.expires_at if open_ else None,
     )

@@ -24,7 +24,7 @@ COPIES_MAX: Final = 2
 UNCERTAIN_WAIT: Final = timedelta(seconds=30)
 SENDING_WITHIN: Final = timedelta(seconds=60)
 
-Subject = Literal["job", "item", "notice", "question", "document"]
+Subject = Literal["job", "item", "notice", "question", "document", "invitation"]
 
 
 class CardIdle(Record):
@@ -74,10 +74,11 @@ TRANSITIONS: Final[dict[str, tuple[str, ...]]] = {
 class Card(Record):
     """`subject_id` is a job, needs-you item or question; for a notice, `body` is the text itself.
 
-    `body` is Telegram HTML made from stored state when the notice was decided. `file` is an artifact
-    to attach; a document attaches the text of the revision `subject_id`. `pending` is true while
-    delivery has something to do; `due_at` orders it. `lead` is the digest of the pieces that go
-    before the message and `lead_shown` how many of them are there.
+    `body` is Telegram HTML made from stored state when the notice was decided. `file` is an
+    artifact to attach; a document attaches the whole content that approval `subject_id` is about;
+    an invitation shows the code that operation `subject_id` made, which is stored nowhere.
+    `pending` is true while delivery has something to do; `due_at` orders it. `lead` is the digest
+    of the pieces that go before the message and `lead_shown` how many of them are there.
     """
 
     id: Id
