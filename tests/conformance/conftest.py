@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.stores import Attempts, Backend
+from tests.conformance.stores import Attempts, Backend, ThreadlessBackend
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "sqlite_threadless"])
 async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
     """One set of data of one kind of store; closed after the test."""
-    made = {"sqlite": Backend}[request.param](tmp_path)
+    kinds = {"sqlite": Backend, "sqlite_threadless": ThreadlessBackend}
+    made = kinds[request.param](tmp_path)
     yield made
     await made.close()
 

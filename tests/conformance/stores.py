@@ -14,6 +14,11 @@ from typing import Literal, Protocol, TypeVar
 from runtime.domain.values import Record
 from runtime.ports import Ask, Body, Commit, Key, Page, Reads, Store
 from runtime.stores.sqlite import SqliteStore
+from runtime.stores.sqlite_bodies import SqliteBodies
+from runtime.stores.sqlite_commits import Outcome, Prepared
+from runtime.stores.sqlite_core import open_core
+from runtime.stores.sqlite_files import Turn
+from runtime.stores.sqlite_schema import Table
 from runtime.stores.transactions import Ambiguous, Transactions
 from tests.conformance.records import SUITE
 
@@ -38,15 +43,20 @@ class QuickClock:
     async def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_soon(turn.set_result, None)
+        asyncio.get_running_loop().call_soon(_wake, turn)
         await turn
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
 
 
 class SeededIds:
     """IDs and fractions that repeat with the seed."""
 
     def __init__(self, seed: int = 0) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - repeatable on purpose
+        self._random = random.Random(seed)
 
     def new(self, prefix: str) -> str:
         return f"{prefix}-{self._random.getrandbits(80):020x}"
@@ -100,25 +110,39 @@ class Lossy:
         await self._store.close()
 
 
+class ThreadlessStore(SqliteBodies):
+    """The SQLite core driven on the loop itself, as a simulation drives it."""
+
+    async def _submit(self, prepared: Prepared) -> Outcome | BaseException:
+        (outcome,) = self._core.committer.commit_batch([prepared])
+        self._settle(prepared, outcome)
+        await QuickClock().sleep(0)  # the reply takes its time, so that others run and tasks end
+        return outcome
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._core.close()
+
+
 class Backend:
     """One kind of store, over one set of data: opens handles on it and can spoil a row."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "data" / "truth.sqlite"
         self.clock = QuickClock()
-        self._opened: list[SqliteStore] = []
+        self._opened: list[Attempts] = []
 
-    def open(self, *, deadline_seconds: float = 10.0) -> SqliteStore:
+    def open(self, *, deadline_seconds: float = 10.0) -> Attempts:
         """Another handle on the same data, as another process would have."""
-        store = SqliteStore.open(
-            self.path,
-            SUITE,
-            self.clock,
-            SeededIds(len(self._opened)),
-            deadline_seconds=deadline_seconds,
-        )
+        store = self._open(SeededIds(len(self._opened)), deadline_seconds)
         self._opened.append(store)
         return store
+
+    def _open(self, ids: SeededIds, deadline_seconds: float) -> Attempts:
+        return SqliteStore.open(
+            self.path, SUITE, self.clock, ids, deadline_seconds=deadline_seconds
+        )
 
     def spoil(self, key: Key[R], body: bytes, codec: int = 1) -> None:
         """Put bytes into a stored row behind the store's back, as a new version of it."""
@@ -147,6 +171,15 @@ class Backend:
     async def close(self) -> None:
         for store in self._opened:
             await store.close()
+
+
+class ThreadlessBackend(Backend):
+    """The same data through `ThreadlessStore`."""
+
+    def _open(self, ids: SeededIds, deadline_seconds: float) -> Attempts:
+        tables = [Table(collection) for collection in SUITE]
+        core = open_core(str(self.path), tables, Turn(pause=lambda _: None))
+        return ThreadlessStore(core, Transactions(self.clock, ids, deadline_seconds))
 
 
 async def together(*steps: Awaitable[T]) -> list[T]:

@@ -351,3 +351,23 @@ async def test_close_finishes_what_was_submitted_and_refuses_what_comes_later(
     later = backend.open()
     for n in range(10):
         assert await later.get(TALLIES.key(ACME, f"n{n}")) == Tally(value=n)
+
+
+async def test_a_body_that_outlives_its_store_writes_nothing_and_hears_of_it(
+    backend: Backend,
+) -> None:
+    store = backend.open()
+    go_on = asyncio.Event()
+
+    async def body(reads: Reads) -> Commit[None]:
+        await reads.get(A)
+        await go_on.wait()
+        return Commit(None, (Put(A, Tally(value=1)),))
+
+    task = asyncio.ensure_future(store.transact(body))
+    await QuickClock().sleep(0)
+    await store.close()
+    go_on.set()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await task
+    assert await value(backend.open()) is None

@@ -222,4 +222,4 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
 
 TestStoreAgainstModel = StoreAgainstModel.TestCase
-TestStoreAgainstModel.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestStoreAgainstModel.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

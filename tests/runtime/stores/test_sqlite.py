@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,45 @@ async def test_commits_that_are_ready_together_share_one_transaction(tmp_path: P
 
     await together(*[write(number) for number in range(16)])
     assert commits.count("COMMIT") == 1
+    await store.close()
+
+
+class SlowClock(QuickClock):
+    """Each look at the time finds it two milliseconds later: every commit seems slow."""
+
+    def monotonic(self) -> float:
+        self.seconds += 0.002
+        return self.seconds
+
+
+@pytest.mark.parametrize(("clock", "inline"), [(QuickClock(), 5), (SlowClock(), 1)])
+async def test_a_lone_commit_is_made_inline_only_while_the_disk_is_quick(
+    tmp_path: Path, clock: QuickClock, inline: int
+) -> None:
+    store = SqliteStore.open(tmp_path / "t", (TALLIES,), clock, SeededIds())
+    threads: list[int] = []
+    store._core._writer.set_trace_callback(
+        lambda sql: threads.append(threading.get_ident()) if sql == "COMMIT" else None
+    )
+    for n in range(5):
+        assert await store.transact(raise_it) == n + 1
+    assert threads.count(threading.get_ident()) == inline
+    assert len(threads) == 5
+    await store.close()
+
+
+async def test_a_lone_commit_never_blocks_the_loop_for_another_process(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    store = SqliteStore.open(path, (TALLIES,), QuickClock(), SeededIds(), lock_seconds=60)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    task = asyncio.ensure_future(store.transact(raise_it))
+    for _ in range(20):
+        await QuickClock().sleep(0)
+    assert not task.done()
+    other.execute("ROLLBACK")
+    other.close()
+    assert await task == 1
     await store.close()
 
 
