@@ -101,7 +101,7 @@ def material(
 
 
 def reading_plan(total_chars: int) -> tuple[range, ...]:
-    """Which windows of a source are read, in order; long sources are read evenly spread."""
+    """Which windows of a source are read, in order and evenly spread: all of it, or at most 24."""
     if total_chars <= 0:
         return ()
     last = total_chars - WINDOW_CHARS
@@ -109,11 +109,8 @@ def reading_plan(total_chars: int) -> tuple[range, ...]:
         return (range(total_chars),)
     stride = WINDOW_CHARS - OVERLAP_CHARS
     count = min(-(-last // stride) + 1, WINDOWS_MAX)
-    if count < WINDOWS_MAX or last <= stride * (WINDOWS_MAX - 1):
-        starts = [stride * index for index in range(count)]
-    else:
-        starts = [index * last // (count - 1) for index in range(count)]
-    return tuple(range(start, min(start + WINDOW_CHARS, total_chars)) for start in starts)
+    starts = [index * last // (count - 1) for index in range(count)]
+    return tuple(range(start, start + WINDOW_CHARS) for start in starts)
 
 
 def unread(plan: Iterable[range], total_chars: int) -> tuple[range, ...]:
