@@ -96,7 +96,7 @@ def contract_flaws(descriptor: Descriptor) -> list[str]:
     flaws.extend(
         f"{effect} is no effect type"
         for effect in descriptor.effects
-        if not EFFECT_TYPE.match(effect)
+        if not EFFECT_TYPE.fullmatch(effect)
     )
     if descriptor.independent_verification and "verify" not in descriptor.capabilities:
         flaws.append("it promises independent verification without the capability to verify")
@@ -107,10 +107,8 @@ def contract_flaws(descriptor: Descriptor) -> list[str]:
 
 def load(context: Context, built_in: Sequence[Factory]) -> Registry:
     """The registry of this installation: what is built in, then what is installed beside it."""
-    connectors: list[Connector] = []
+    connectors = [factory(context) for factory in built_in]
     inactive: list[Finding] = []
-    for factory in built_in:
-        connectors.append(factory(context))
     for entry in _installed():
         made = _made(entry, context)
         if isinstance(made, Finding):

@@ -31,7 +31,7 @@ EXPORT: Final = "stage.export"
 VERIFY: Final = "stage.verify"
 RECONCILE: Final = "effect.reconcile"
 
-WAIT_AT_MOST: Final = timedelta(hours=1)
+WAIT_AT_MOST: Final = timedelta(days=1)
 """How long an operation waits for its unknown command before it looks at it again by itself."""
 LOOKS_MAX: Final = 5
 """How often a reconciler looks before a person is asked."""
