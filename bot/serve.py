@@ -1,0 +1,201 @@
+"""`harmonia up`: every service of the bot in one process, until it is told to stop.
+
+On SIGTERM or Ctrl-C the loops end after their round, running work comes to its end, leases are
+given back and the store is closed. A kill at any moment is as good: what was stored goes on at the
+next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from bot.app import Base, base, seed
+from bot.engine import Engine, build
+from bot.sandbox.run import open_sandbox
+from bot.settings import Settings
+from bot.telegram.client import make_bot
+from bot.telegram.setup import begin_polling, self_check, use_webhook
+from bot.web.health import health_routes
+from bot.web.serving import listen, serving
+from bot.web.telegram import telegram_webhook
+from runtime.engine.projector import Projector
+from runtime.engine.retention import Cursors, sweep
+from runtime.engine.scanner import Scanner
+from runtime.engine.services import Stop, loop
+from runtime.errors import SettingsError
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+SCAN_SECONDS: Final = 1.0
+PROJECT_SECONDS: Final = 0.5
+RETENTION_SECONDS: Final = 60.0
+RETENTION_PAGE: Final = 100
+
+log = structlog.get_logger()
+
+Service = Callable[[], Awaitable[None]]
+Say = Callable[[str], None]
+"""Prints a line for whoever started the process."""
+
+
+async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
+    """Run the bot.
+
+    Args:
+        settings: what was chosen.
+        say: prints a line for whoever started the process.
+        stop: ends it; by default SIGTERM and SIGINT do.
+
+    Raises:
+        SettingsError: it cannot start as configured.
+    """
+    ending = stop or Stop()
+    if stop is None:
+        _end_on_signals(ending)
+    async with base(settings) as parts, contextlib.AsyncExitStack() as stack:
+        sock = listen(settings.harmonia_listen_host, settings.harmonia_listen_port)
+        stack.callback(sock.close)
+        host, port = sock.getsockname()[:2]
+        address = f"http://{host}:{port}"
+        if settings.sandboxed:
+            box = open_sandbox(parts.kit.clock, parts.kit.ids, parts.sandbox_dir)
+            box.app.router.routes[:0] = health_routes(parts.kit)
+            await stack.enter_async_context(serving(box.app, sock))
+            bot = await stack.enter_async_context(connected(box.token, address))
+            say(f"Telegram sandbox, not Telegram. Open the chat page: {address}/")
+        else:
+            bot = await stack.enter_async_context(connected(*_real(settings)))
+        engine = build(parts, bot)
+        stack.push_async_callback(engine.close)
+        if not settings.sandboxed:
+            app = Starlette(routes=[*health_routes(parts.kit), *_webhook(settings, parts, bot)])
+            await stack.enter_async_context(serving(app, sock))
+        await _announce(settings, parts, bot, engine, say)
+        await _run(settings, parts, bot, engine, ending)
+
+
+@contextlib.asynccontextmanager
+async def connected(token: str, api: str) -> AsyncIterator[Bot]:
+    """An initialized bot on the Bot API at `api`.
+
+    Raises:
+        SettingsError: the API does not know the token, or cannot be reached.
+    """
+    from telegram.error import InvalidToken, TelegramError
+
+    bot = make_bot(token, f"{api}/bot", f"{api}/file/bot")
+    try:
+        await bot.initialize()
+    except InvalidToken:
+        raise SettingsError(setting="TELEGRAM_BOT_TOKEN", cause="not a known token") from None
+    except TelegramError as error:
+        cause = f"no answer from the Bot API ({type(error).__name__})"
+        raise SettingsError(setting="TELEGRAM_API_URL", cause=cause) from None
+    try:
+        yield bot
+    finally:
+        await bot.shutdown()
+
+
+def _real(settings: Settings) -> tuple[str, str]:
+    token = settings.telegram_bot_token
+    if token is None:
+        raise SettingsError(setting="TELEGRAM_BOT_TOKEN", cause="missing")
+    return token.get_secret_value(), settings.telegram_api_url.rstrip("/")
+
+
+def _secret(settings: Settings) -> str:
+    if settings.telegram_webhook_secret is None:
+        raise SettingsError(
+            setting="TELEGRAM_WEBHOOK_SECRET", cause="a webhook address needs a secret"
+        )
+    return settings.telegram_webhook_secret.get_secret_value()
+
+
+def _webhook(settings: Settings, parts: Base, bot: Bot) -> list[Route]:
+    if not settings.telegram_webhook_url:
+        return []
+    return [telegram_webhook(parts.kit, bot.id, bot.username, _secret(settings))]
+
+
+async def _announce(settings: Settings, parts: Base, bot: Bot, engine: Engine, say: Say) -> None:
+    """Say in words what runs, what is missing, and how the first person pairs."""
+    say(f"Model: {engine.sentence}")
+    say(f"Bot: @{bot.username}, workspace {parts.settings.tenant.workspace}")
+    for problem in await self_check(bot, polling=not settings.telegram_webhook_url):
+        engine.problems.append(problem)
+        say(f"Note: {problem}")
+    code = await seed(parts)
+    if code is not None:
+        say(f"Nobody is admin yet. In a private chat with the bot, send:  /start {code}")
+        say("The code works once, for 24 hours.")
+
+
+async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: Stop) -> None:
+    """Every service side by side. One that ends by a fault takes the process down, loudly."""
+    kit = parts.kit
+    projector, scanner = Projector(kit), Scanner(kit)
+    cursors: Cursors | None = None
+
+    async def scan() -> bool:
+        return (await scanner.once()).busy
+
+    async def retain() -> bool:
+        nonlocal cursors
+        swept = await sweep(kit, engine.blobs, RETENTION_PAGE, cursors)
+        cursors = swept.cursors
+        return False
+
+    async def wake_when_stopped() -> None:
+        await stop.wait()
+        parts.wakes.wake()
+
+    services: list[Awaitable[None]] = [
+        engine.worker.run(stop),
+        engine.deliverer.run(stop),
+        loop(
+            kit,
+            stop,
+            "projector",
+            projector.once,
+            idle_seconds=PROJECT_SECONDS,
+            single=True,
+            watch="markers",
+        ),
+        loop(kit, stop, "scanner", scan, idle_seconds=SCAN_SECONDS, single=True),
+        loop(kit, stop, "retention", retain, idle_seconds=RETENTION_SECONDS, single=True),
+        wake_when_stopped(),
+    ]
+    if settings.telegram_webhook_url:
+        await use_webhook(
+            bot, f"{settings.telegram_webhook_url}/telegram/webhook", _secret(settings)
+        )
+    else:
+        await begin_polling(bot)
+        services.append(engine.poller.run(stop))
+    async with asyncio.TaskGroup() as group:
+        for service in services:
+            group.create_task(_carry(service, stop))
+
+
+async def _carry(service: Awaitable[None], stop: Stop) -> None:
+    """A service that ends ends the others: half a bot is worse than a restart."""
+    try:
+        await service
+    finally:
+        stop.ask()
+
+
+def _end_on_signals(stop: Stop) -> None:
+    running = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        running.add_signal_handler(number, stop.ask)
