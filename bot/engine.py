@@ -10,7 +10,7 @@ from bot.app import Base
 from bot.sources import SourceDesk, guarded_fetch
 from bot.telegram.chat import CHAT, asked, chat_handler
 from bot.telegram.client import PtbMessenger
-from bot.telegram.commands import command_handlers
+from bot.telegram.commands.handlers import telegram_handlers
 from bot.telegram.commands.turn import Desk
 from bot.telegram.delivery import Deliverer
 from bot.telegram.poll import Poller
@@ -93,7 +93,7 @@ def build(parts: Base, bot: Bot) -> Engine:
         messenger, guarded_fetch(settings.harmonia_link_allow), SandboxedConverter()
     )
     handlers: dict[str, Handler] = {
-        **command_handlers(desk),
+        **telegram_handlers(desk),
         **pipeline.handlers,
         CHAT: chat_handler(thinker),
         "stage.read": Reading(spill, sources),
