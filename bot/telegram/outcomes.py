@@ -7,6 +7,7 @@ that we sent.
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import httpx
@@ -25,6 +26,9 @@ from runtime.ports import (
 )
 
 REASON_CHARS_MAX: Final = 200
+
+# The library's own way to choose what `retry_after` is; unset, every 429 would warn.
+os.environ.setdefault("PTB_TIMEDELTA", "1")
 
 _NOT_MODIFIED: Final = "message is not modified"
 # Descriptions of the Bot API server, lower case, by what they mean for a message.

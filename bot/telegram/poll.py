@@ -63,7 +63,7 @@ class Poller:
 
     async def run(self, stop: Stop) -> None:
         """Poll until asked to stop, whenever the lease is ours."""
-        await self._request.initialize()
+        await self.open()
         try:
             while not stop.asked:
                 if await self._leads():
@@ -72,7 +72,15 @@ class Poller:
                     self.health = "another process polls with this token; this one stands by"
                     await stop.pause(self._kit, RENEW_SECONDS)
         finally:
-            await self._request.shutdown()
+            await self.close()
+
+    async def open(self) -> None:
+        """Open the connection that polls."""
+        await self._request.initialize()
+
+    async def close(self) -> None:
+        """Close it."""
+        await self._request.shutdown()
 
     async def _leads(self) -> bool:
         try:
