@@ -14,6 +14,7 @@ kind `busy`, and the operation asks again.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
@@ -122,12 +123,12 @@ class AdkCognition:
         return Heard(second.said, first.spent + second.spent, second.retry_after_seconds)
 
     async def _run(self, projection: Projection, *, corrective: bool) -> Heard:
+        team = await self._ready()
         from google.adk.errors.session_not_found_error import SessionNotFoundError
         from google.genai import types
 
         from bot.agent.team import APP, run_config
 
-        team = self._ready()
         user = projection.operation
         session = f"{projection.agent}-{projection.basis}-{next(self._runs)}"
         events: list[Event] = []
@@ -146,7 +147,10 @@ class AdkCognition:
             await team.sessions.delete_session(app_name=APP, user_id=user, session_id=session)
         return _heard(events, projection)
 
-    def _ready(self) -> Team:
+    async def _ready(self) -> Team:
+        # Importing ADK takes a second or two; a thread keeps the loop answering meanwhile.
+        if self._team is None:
+            await asyncio.to_thread(importlib.import_module, "bot.agent.team")
         if self._team is None:
             from google.adk.sessions import InMemorySessionService
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from bot.agent.extract import as_written, shortened
+from bot.agent.extract import as_written, blocked, shortened
 from bot.agent.material import Material
 from bot.agent.spans import spans
 from bot.agent.telling import terms
-from runtime.domain.proposal import Analysis, Draft, Escalation, Quote, Review, Section, Strategy
+from runtime.domain.proposal import Analysis, Draft, Escalation, Quote, Review, Section
 
 SECTION_CHARS_MAX: Final = 8_000
 GROUP_MIN: Final = 2
@@ -35,8 +35,12 @@ def write(shown: Material) -> Draft | Escalation:
     points = [by_id[name] for name in shown.strategy.points if name in by_id]
     if not points:
         return Escalation(reason="The strategy names no quote of the analysis.")
-    title = _title(shown.analysis, shown.strategy)
+    points = [quote for quote in points if not blocked(quote.text, shown.blocked_terms)]
+    if not points:
+        return Escalation(reason="Every point of the strategy holds a term that the policy blocks.")
+    title = _title(shown.analysis, shown.strategy.headline, points, shown.blocked_terms)
     told = [quote for quote in points if quote.text != title] or points
+    topics = [name for name in shown.analysis.topics if not blocked(name, shown.blocked_terms)]
     return Draft(
         title=title,
         sections=tuple(
@@ -45,17 +49,19 @@ def write(shown: Material) -> Draft | Escalation:
                 text="\n\n".join(quote.text for quote in group),
                 quotes=tuple(quote.id for quote in group),
             )
-            for heading, group in _grouped(told, shown.analysis.topics)
+            for heading, group in _grouped(told, topics)
         ),
     )
 
 
-def _title(analysis: Analysis, strategy: Strategy) -> str:
+def _title(
+    analysis: Analysis, headline: str, points: Sequence[Quote], blocked_terms: Sequence[str]
+) -> str:
     """The headline where the source has those words; a person may have changed it."""
-    headline = strategy.headline
-    if headline == analysis.title or any(headline in quote.text for quote in analysis.quotes):
-        return headline
-    return analysis.title or shortened(analysis.quotes[0].text)
+    known = headline == analysis.title or any(headline in quote.text for quote in analysis.quotes)
+    wanted = [headline, analysis.title] if known else [analysis.title]
+    free = [title for title in wanted if not blocked(title, blocked_terms)]
+    return free[0] if free else shortened(points[0].text)
 
 
 def _grouped(points: Sequence[Quote], topics: Sequence[str]) -> list[tuple[str, list[Quote]]]:
@@ -101,7 +107,9 @@ def review(shown: Material) -> Review | Escalation:
     draft, analysis = shown.draft, shown.analysis
     if draft is None or analysis is None:
         return Escalation(reason="A review needs a draft and its analysis; one was not shown.")
-    findings = [*_unquoted(draft, analysis), *_repeated(draft), *_left_out(draft, shown)]
+    findings = [*_unquoted(draft, analysis), *_repeated(draft, analysis), *_left_out(draft, shown)]
+    held = blocked(draft.text, shown.blocked_terms)
+    findings += [f"The policy blocks these terms: {', '.join(held)}."] if held else []
     if len(draft.text) > DRAFT_CHARS_MAX:
         findings.append(f"The draft has {len(draft.text)} characters; {DRAFT_CHARS_MAX} is a lot.")
     return Review(
@@ -110,12 +118,16 @@ def review(shown: Material) -> Review | Escalation:
     )
 
 
-def _pieces(text: str) -> list[str]:
-    """Sentences of each line, or the line where it has none; a person's edit may be any text."""
+def _pieces(text: str, quotes: frozenset[str]) -> list[str]:
+    """Whole quotes, else sentences of each line; a person's edit may be any text."""
     found: list[str] = []
-    for line in text.splitlines():
-        cut = [line[span.start : span.end] for span in spans(line)]
-        found += cut or ([line.strip()] if line.strip() else [])
+    for paragraph in text.split("\n\n"):
+        if paragraph in quotes:
+            found.append(paragraph)
+            continue
+        for line in paragraph.splitlines():
+            cut = [line[span.start : span.end] for span in spans(line)]
+            found += cut or ([line.strip()] if line.strip() else [])
     return found
 
 
@@ -125,7 +137,7 @@ def _unquoted(draft: Draft, analysis: Analysis) -> list[str]:
     own = [("title", draft.title)]
     for number, section in enumerate(draft.sections, start=1):
         own += [(f"section {number}, heading", section.heading)] if section.heading else []
-        own += [(f"section {number}", piece) for piece in _pieces(section.text)]
+        own += [(f"section {number}", piece) for piece in _pieces(section.text, frozenset(sources))]
     return [
         f"No quote says this ({where}): {_shown(piece)}"
         for where, piece in own
@@ -133,11 +145,12 @@ def _unquoted(draft: Draft, analysis: Analysis) -> list[str]:
     ]
 
 
-def _repeated(draft: Draft) -> list[str]:
+def _repeated(draft: Draft, analysis: Analysis) -> list[str]:
+    quotes = frozenset(quote.text for quote in analysis.quotes)
     seen: set[str] = set()
     findings = []
     for section in draft.sections:
-        for piece in _pieces(section.text):
+        for piece in _pieces(section.text, quotes):
             folded = " ".join(piece.casefold().split())
             if folded in seen:
                 findings.append(f"Said twice: {_shown(piece)}")

@@ -14,7 +14,7 @@ from bot.agent.answers import AnalysisSaid, NotesSaid, Said
 from bot.agent.material import Material, Window
 from bot.agent.spans import Span, spans
 from bot.agent.telling import Told, alike, distinct, terms, told
-from runtime.domain.proposal import Analysis, Escalation, Notes, Quote, Strategy
+from runtime.domain.proposal import Escalation, Notes, Quote, Strategy
 
 READER_QUOTES: Final = 24
 ANALYST_QUOTES: Final = 60
@@ -24,6 +24,7 @@ POINTS: Final = 8
 TITLE_CHARS_GOOD: Final = 120
 TITLE_TERMS_MIN: Final = 2
 TOPIC_CHARS_MIN: Final = 4
+TOPIC_CHARS_MAX: Final = 60
 WINDOW_STEP: Final = 0.5
 """How many ranks a later window stands behind the one before it."""
 
@@ -33,6 +34,12 @@ NOT_STATED: Final = "not stated in the source"
 def wished(shown: Material) -> frozenset[str]:
     """Terms that a person named in the brief or in a reason; they only weigh, never command."""
     return frozenset(term for text in shown.texts("brief", "decision") for term in terms(text))
+
+
+def blocked(text: str, blocked_terms: Sequence[str]) -> list[str]:
+    """The terms that a text may not hold and does."""
+    folded = text.casefold()
+    return [term for term in blocked_terms if term.casefold() in folded]
 
 
 def said(texts: Sequence[str]) -> tuple[Said, ...]:
@@ -145,7 +152,8 @@ def topics(texts: Sequence[str]) -> tuple[str, ...]:
         if count == 1 or len(found) == TOPICS:
             break
         written = as_written(term, texts)
-        if written and len(term) >= (TOPIC_CHARS_MIN if term.isascii() else 2):
+        least = TOPIC_CHARS_MIN if term.isascii() else 2
+        if written and least <= len(term) <= TOPIC_CHARS_MAX:
             found.append(written)
     return tuple(found)
 
@@ -170,9 +178,12 @@ def strategise(shown: Material, model: str) -> Strategy | Escalation:
     if analysis is None:
         return Escalation(reason="No analysis was shown, so there is nothing to plan from.")
     wishes = wished(shown)
+    usable = [quote for quote in analysis.quotes if not blocked(quote.text, shown.blocked_terms)]
+    if not usable:
+        return Escalation(reason="Every quote of the analysis holds a term that the policy blocks.")
     order = {name: at for at, name in enumerate(analysis.summary)}
     best = sorted(
-        enumerate(analysis.quotes),
+        enumerate(usable),
         key=lambda pair: (
             -len(wishes.intersection(terms(pair[1].text))),
             order.get(pair[1].id, len(order) + pair[0]),
@@ -183,7 +194,7 @@ def strategise(shown: Material, model: str) -> Strategy | Escalation:
         " Words of the brief or of a reason only raised quotes that share them." if wishes else ""
     )
     return Strategy(
-        headline=_headline(analysis, [quote.text for _, quote in best]),
+        headline=_headline(analysis.title, [quote.text for _, quote in best], shown.blocked_terms),
         audience=NOT_STATED,
         angle=best[0][1].text,
         points=tuple(quote.id for quote in chosen),
@@ -193,9 +204,10 @@ def strategise(shown: Material, model: str) -> Strategy | Escalation:
     )
 
 
-def _headline(analysis: Analysis, ranked: Sequence[str]) -> str:
+def _headline(title: str, ranked: Sequence[str], blocked_terms: Sequence[str]) -> str:
     """The title, or a short telling quote where the title is one bare word such as "Changelog"."""
-    if len(set(terms(analysis.title))) >= TITLE_TERMS_MIN:
-        return analysis.title
+    free = not blocked(title, blocked_terms)
+    if free and len(set(terms(title))) >= TITLE_TERMS_MIN:
+        return title
     short = [text for text in ranked[:POINTS] if len(text) <= TITLE_CHARS_GOOD and "\n" not in text]
-    return short[0] if short else analysis.title
+    return short[0] if short else title if free else shortened(ranked[0])

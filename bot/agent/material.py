@@ -7,13 +7,18 @@ can pass for a block. A body that is not a result of ours is left out, not guess
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runtime.domain.material import body_of
 from runtime.domain.proposal import Analysis, Draft, Notes, Quote, Result, Review, Strategy
 from runtime.domain.quoting import Block, Kind, unquote
 from runtime.errors import BadInput
+
+_POLICY_LINE: Final = re.compile(
+    r"^- blocked terms: (?P<terms>\[.*\]) \[policies/current\]$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class Material:
 
     blocks: tuple[Block, ...]
     results: tuple[Result, ...]
+    blocked_terms: tuple[str, ...] = ()
+    """The policy's, from the projection's own lines."""
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -99,7 +106,15 @@ def material(projection: str) -> Material:
     """Read a projection's text. Raises BadInput if its blocks are damaged."""
     blocks = unquote(projection)
     found = (_result(block) for block in blocks if block.header.kind in {"notes", "revision"})
-    return Material(blocks, tuple(result for result in found if result is not None))
+    results = tuple(result for result in found if result is not None)
+    return Material(blocks, results, _blocked_terms(projection))
+
+
+def _blocked_terms(projection: str) -> tuple[str, ...]:
+    """Lines of material begin with a bar, so none of them can pass for the policy's."""
+    said = _POLICY_LINE.search(projection)
+    listed = _json(said["terms"]) if said else None
+    return tuple(str(term) for term in listed) if isinstance(listed, list) else ()
 
 
 def _result(block: Block) -> Result | None:
@@ -110,8 +125,12 @@ def _result(block: Block) -> Result | None:
 
 
 def _object(text: str) -> dict[str, Any] | None:
+    value = _json(text)
+    return value if isinstance(value, dict) else None
+
+
+def _json(text: str) -> object:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return None
-    return value if isinstance(value, dict) else None
