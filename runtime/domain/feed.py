@@ -46,7 +46,7 @@ class DirtyMarker(Record):
     """Subject `kind:id` changed and must be projected. Written with the change itself."""
 
     id: Id
-    kind: Literal["job", "approval", "command", "operation", "card"]
+    kind: Literal["job", "operation", "card"]
     subject: Id
     at: UtcTime
     serial: str
@@ -84,7 +84,8 @@ class NeedsYouItem(Record):
     due_at: UtcTime | None = None
     rank: str
     open: bool
-    destination: Id
+    destination: Id | None
+    """Where its card goes; without one it is only listed."""
     view: Digest
 
 

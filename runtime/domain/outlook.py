@@ -14,6 +14,7 @@ from datetime import datetime
 from runtime.domain import effect
 from runtime.domain.approval import Approval, Requested
 from runtime.domain.canonical import canonical_digest
+from runtime.domain.card import Card, CardUnreachable
 from runtime.domain.effect import Command
 from runtime.domain.feed import ItemKind, JobShell, Lifecycle, NeedsYouItem, item_id, rank
 from runtime.domain.job import STAGES, Done, Job, NeedsPerson, Running, Stopped
@@ -149,6 +150,43 @@ def _item(
         open=True,
         destination=job.home,
         view=_view(job.state, _standing(records.operation), records.command),
+    )
+
+
+def parked(operation: Operation) -> NeedsYouItem:
+    """The item of an operation without a job: open while only a person can move it on."""
+    state = operation.state
+    stuck = isinstance(state, OperatorRequired)
+    return NeedsYouItem(
+        id=item_id("failed_stage", operation.id),
+        kind="failed_stage",
+        job=None,
+        subject=operation.id,
+        title=f"{operation.kind} cannot go on by itself",
+        reason=getattr(state, "reason", "")[:2_000],
+        created_at=operation.created_at,
+        rank=rank("failed_stage", operation.created_at),
+        open=stuck,
+        destination=None,
+        view=_view(_standing(operation)),
+    )
+
+
+def undelivered(card: Card) -> NeedsYouItem:
+    """The item of a card that its chat does not accept; closed once it is shown after all."""
+    state = card.state
+    return NeedsYouItem(
+        id=item_id("undelivered", card.id),
+        kind="undelivered",
+        job=None,
+        subject=card.id,
+        title=f"A message for {card.destination} was not delivered",
+        reason=getattr(state, "reason", "")[:2_000],
+        created_at=card.created_at,
+        rank=rank("undelivered", card.created_at),
+        open=isinstance(state, CardUnreachable),
+        destination=None,
+        view=_view(f"{state.name} {getattr(state, 'reason', '')}"),
     )
 
 

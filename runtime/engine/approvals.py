@@ -163,14 +163,12 @@ async def replace(
         Put(JOBS.key(at.scope, job.id), moved),
         Put(OPERATIONS.key(at.scope, waiting.id), rewaiting),
         *_changed(at, old),
-        dirty(at.scope, "approval", successor.id, at.now, at.serial),
     ]
 
 
 def _changed(at: At, approval: Approval) -> list[Write]:
     return [
         Put(APPROVALS.key(at.scope, approval.id), approval),
-        dirty(at.scope, "approval", approval.id, at.now, at.serial),
         dirty(at.scope, "job", approval.job, at.now, at.serial),
     ]
 

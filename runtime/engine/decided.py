@@ -27,7 +27,6 @@ from runtime.domain.approval import (
 )
 from runtime.domain.job import Job, Stage
 from runtime.domain.operation import Operation
-from runtime.engine.marks import dirty
 from runtime.engine.stages import current_job, nothing_to_do, on_stage, put_job
 from runtime.engine.work import Step, Work
 from runtime.errors import InvariantBroken
@@ -105,10 +104,8 @@ def _go_on(
 def _stop(
     work: Work, current: Operation, stopped: Job, approval: Approval, now: datetime
 ) -> Step[bool]:
-    serial = f"{current.id}:{current.epoch}:decided"
     writes: Sequence[Write] = (
         *put_job(work.scope, stopped, current, now),
         Put(APPROVALS.key(work.scope, approval.id), approval),
-        dirty(work.scope, "approval", approval.id, now, serial),
     )
     return Step(False, writes, operations.cancel(current, f"approval {approval.state.name}", now))

@@ -54,7 +54,7 @@ from runtime.engine.effects import (
     reconcile_operation,
     settle_writes,
 )
-from runtime.engine.marks import dirty
+from runtime.engine.marks import dirty, dirty_operation
 from runtime.engine.work import Step, Work
 from runtime.errors import FenceLost
 from runtime.ports import Commit, Connector, Create, Put, Reads, Write
@@ -133,7 +133,7 @@ class Dispatcher:
             turn = await _read(at, operation)
             if isinstance(turn, str):
                 parked = operations.require_operator(operation, turn, at.now)
-                mark = dirty(at.scope, "operation", operation.id, at.now, serial)
+                mark = dirty_operation(at.scope, operation, at.now, serial)
                 return Step(None, (mark,), parked)
             key = COMMANDS.key(at.scope, command_id(turn.approval.id))
             return await self._follow(turn, await reads.get(key))
@@ -197,9 +197,7 @@ class Dispatcher:
         job = turn.job.model_copy(update={"command": id_, "updated_at": at.now})
         writes = (
             Put(APPROVALS.key(at.scope, approval.id), consumed),
-            dirty(at.scope, "approval", approval.id, at.now, at.serial),
             Create(COMMANDS.key(at.scope, id_), command),
-            dirty(at.scope, "command", id_, at.now, at.serial),
             *job_writes(at, job),
         )
         return Step(None, writes)
@@ -325,7 +323,7 @@ def _refuse(turn: _Turn, admission: Ended | Blocked, command: Command | None) ->
     expired = approvals.expire(turn.approval, at.now)
     if expired != turn.approval:
         writes.append(Put(APPROVALS.key(at.scope, expired.id), expired))
-        writes.append(dirty(at.scope, "approval", expired.id, at.now, at.serial))
+        writes.append(dirty(at.scope, "job", expired.job, at.now, at.serial))
     if isinstance(admission, Ended):
         if command is not None:
             withdrawn = effects.withdraw(command, admission.reason, at.now)

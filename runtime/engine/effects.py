@@ -58,7 +58,6 @@ def command_writes(at: At, command: Command) -> list[Write]:
     """The command, with the marks of everything that shows it."""
     return [
         Put(COMMANDS.key(at.scope, command.id), command),
-        dirty(at.scope, "command", command.id, at.now, at.serial),
         dirty(at.scope, "job", command.job, at.now, at.serial),
     ]
 

@@ -1,7 +1,9 @@
 """Dirty markers: every mutation that people may see leaves one, in its own commit.
 
-The projector reads them; no other transaction touches the feed. `serial` is the writer's commit tag
-or any text that differs from write to write, so that a marker is deleted only at the version read.
+The projector reads them; no other transaction touches the feed. The subject is the job wherever
+there is one; an operation without a job and a card that cannot be delivered have their own.
+`serial` is the writer's commit tag or any text that differs from write to write, so that a marker
+is deleted only at the version read.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ from datetime import datetime
 from typing import Literal
 
 from runtime.domain.feed import DirtyMarker
+from runtime.domain.operation import Operation
 from runtime.domain.values import Scope
 from runtime.ports import Put
 from runtime.stores.collections import MARKERS
 
-Kind = Literal["job", "approval", "command", "operation", "card"]
+Kind = Literal["job", "operation", "card"]
 
 
 def dirty(scope: Scope, kind: Kind, subject: str, now: datetime, serial: str) -> Put[DirtyMarker]:
@@ -22,3 +25,12 @@ def dirty(scope: Scope, kind: Kind, subject: str, now: datetime, serial: str) ->
     id_ = f"{kind}:{subject}"
     marker = DirtyMarker(id=id_, kind=kind, subject=subject, at=now, serial=serial)
     return Put(MARKERS.key(scope, id_), marker)
+
+
+def dirty_operation(
+    scope: Scope, operation: Operation, now: datetime, serial: str
+) -> Put[DirtyMarker]:
+    """The write that says: `operation` changed in a way that people may see."""
+    if operation.job is not None:
+        return dirty(scope, "job", operation.job, now, serial)
+    return dirty(scope, "operation", operation.id, now, serial)

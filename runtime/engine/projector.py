@@ -9,9 +9,8 @@ skipped; the others go on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -26,11 +25,11 @@ from runtime.domain.feed import (
     change_id,
 )
 from runtime.domain.job import Job
-from runtime.domain.outlook import JobRecords, Outlook, closed, outlook
-from runtime.domain.values import Scope
+from runtime.domain.outlook import JobRecords, Outlook, closed, outlook, parked, undelivered
+from runtime.domain.values import Record, Scope
 from runtime.engine.kit import Kit
 from runtime.errors import HarmoniaError
-from runtime.ports import Ask, Commit, Create, Delete, Put, Reads, Write
+from runtime.ports import Ask, Collection, Commit, Create, Delete, Put, Reads, Write
 from runtime.stores.collections import (
     APPROVALS,
     CARDS,
@@ -49,17 +48,11 @@ from runtime.stores.collections import (
 PAGE: Final = 200
 ITEMS_MAX: Final = 50
 CARDS_MAX: Final = 50
+APPROVALS_MAX: Final = 100
+
+R = TypeVar("R", bound=Record)
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Markers that concern one job."""
-
-    scope: Scope
-    job: str
-    markers: tuple[DirtyMarker, ...]
 
 
 class Projector:
@@ -74,75 +67,84 @@ class Projector:
         page = await self._kit.store.find(Ask(MARKERS, "waiting", None, limit=PAGE))
         for path, cause in page.unreadable:
             log.error("marker_unreadable", key=path, cause=cause)
-        groups: dict[tuple[Scope, str], list[DirtyMarker]] = {}
         for found in page.rows:
-            scope, marker = found.key.scope, found.record
-            job = await self._job_of(scope, marker)
-            groups.setdefault((scope, job or ""), []).append(marker)
-        for (scope, job), markers in groups.items():
             try:
-                await self._project(_Group(scope, job, tuple(markers)))
+                await self._project(found.key.scope, found.record)
             except HarmoniaError as error:
                 log.error(  # noqa: TRY400 - a traceback may quote a draft (INV-20)
-                    "projection_failed", job=job, error=type(error).__name__
+                    "projection_failed", marker=found.record.id, error=type(error).__name__
                 )
         return bool(page.rows)
 
-    async def _job_of(self, scope: Scope, marker: DirtyMarker) -> str | None:
-        store, subject = self._kit.store, marker.subject
-        match marker.kind:
-            case "job":
-                return subject
-            case "approval":
-                approval = await store.get(APPROVALS.key(scope, subject))
-                return None if approval is None else approval.job
-            case "command":
-                command = await store.get(COMMANDS.key(scope, subject))
-                return None if command is None else command.job
-            case "operation":
-                operation = await store.get(OPERATIONS.key(scope, subject))
-                return None if operation is None else operation.job
-            case "card":
-                return None
-
-    async def _project(self, group: _Group) -> None:
+    async def _project(self, scope: Scope, marker: DirtyMarker) -> None:
         now = self._kit.clock.now()
+        key = MARKERS.key(scope, marker.id)
 
         async def body(reads: Reads) -> Commit[None]:
-            writes: list[Write] = []
-            for marker in group.markers:
-                key = MARKERS.key(group.scope, marker.id)
-                if await reads.get(key) == marker:
-                    writes.append(Delete(key))
-            job = await reads.get(JOBS.key(group.scope, group.job)) if group.job else None
-            if job is not None:
-                seen = outlook(await self._records(reads, group, job))
-                writes.extend(await _difference(reads, group.scope, seen, now))
+            stored = await reads.get(key)
+            if stored is None:
+                return Commit(None)
+            writes: list[Write] = [Delete(key)]
+            match marker.kind:
+                case "job":
+                    job = await reads.get(JOBS.key(scope, marker.subject))
+                    if job is not None:
+                        seen = outlook(await _records(reads, scope, job))
+                        writes.extend(await _difference(reads, scope, seen, now))
+                case "operation":
+                    writes.extend(await _parked(reads, scope, marker.subject, now))
+                case "card":
+                    writes.extend(await _undelivered(reads, scope, marker.subject, now))
             return Commit(None, tuple(writes))
 
         await self._kit.commit(body)
 
-    async def _records(self, reads: Reads, group: _Group, job: Job) -> JobRecords:
-        scope = group.scope
-        wanted = {job.approval} if job.approval else set()
-        wanted |= {marker.subject for marker in group.markers if marker.kind == "approval"}
-        approvals = [
-            approval
-            for id_ in sorted(wanted)
-            if (approval := await reads.get(APPROVALS.key(scope, id_))) is not None
-        ]
-        return JobRecords(
-            job=job,
-            approvals=tuple(approvals),
-            command=await reads.get(COMMANDS.key(scope, job.command)) if job.command else None,
-            operation=await reads.get(OPERATIONS.key(scope, job.operation))
-            if job.operation
-            else None,
-            receipt=await reads.get(RECEIPTS.key(scope, job.receipt)) if job.receipt else None,
-            verification=await reads.get(VERIFICATIONS.key(scope, job.verification))
-            if job.verification
-            else None,
-        )
+
+async def _records(reads: Reads, scope: Scope, job: Job) -> JobRecords:
+    """Everything about one job: its current approval, and the earlier ones with their cards."""
+    approvals = await reads.find(
+        Ask(APPROVALS, "of_job", scope, equals=(job.id,), limit=APPROVALS_MAX)
+    )
+    listed = {row.record.id: row.record for row in approvals.rows}
+    current = await _one(reads, APPROVALS, scope, job.approval)
+    if current is not None:
+        listed[current.id] = current
+    return JobRecords(
+        job=job,
+        approvals=tuple(listed.values()),
+        command=await _one(reads, COMMANDS, scope, job.command),
+        operation=await _one(reads, OPERATIONS, scope, job.operation),
+        receipt=await _one(reads, RECEIPTS, scope, job.receipt),
+        verification=await _one(reads, VERIFICATIONS, scope, job.verification),
+    )
+
+
+async def _one(reads: Reads, collection: Collection[R], scope: Scope, id_: str | None) -> R | None:
+    return None if id_ is None else await reads.get(collection.key(scope, id_))
+
+
+async def _parked(reads: Reads, scope: Scope, id_: str, now: datetime) -> Sequence[Write]:
+    """The item of an operation without a job that only a person can move on."""
+    operation = await reads.get(OPERATIONS.key(scope, id_))
+    return [] if operation is None else await _item(reads, scope, parked(operation), now)
+
+
+async def _undelivered(reads: Reads, scope: Scope, id_: str, now: datetime) -> Sequence[Write]:
+    """The item of a card that reaches nobody."""
+    card = await reads.get(CARDS.key(scope, id_))
+    return [] if card is None else await _item(reads, scope, undelivered(card), now)
+
+
+async def _item(reads: Reads, scope: Scope, item: NeedsYouItem, now: datetime) -> Sequence[Write]:
+    stored = await reads.get(ITEMS.key(scope, item.id))
+    if stored == item or (stored is None and not item.open):
+        return []
+    change = ("item_upserted" if item.open else "item_closed", item.id, item.view)
+    return [
+        Put(ITEMS.key(scope, item.id), item),
+        *await _item_cards(reads, scope, item, now),
+        *await _feed(reads, scope, [change], now),
+    ]
 
 
 async def _difference(reads: Reads, scope: Scope, seen: Outlook, now: datetime) -> Sequence[Write]:
@@ -211,12 +213,13 @@ async def _item_cards(reads: Reads, scope: Scope, item: NeedsYouItem, now: datet
         for row in page.rows
         if row.record.wanted != item.view
     ]
-    if item.open and all(row.record.destination != item.destination for row in page.rows):
+    to = item.destination
+    if item.open and to and all(row.record.destination != to for row in page.rows):
         card = Card(
-            id=card_id("item", item.id, item.destination),
+            id=card_id("item", item.id, to),
             subject="item",
             subject_id=item.id,
-            destination=item.destination,
+            destination=to,
             wanted=item.view,
             due_at=now,
             created_at=now,

@@ -30,7 +30,7 @@ from runtime.domain.receipt import LateAnswer
 from runtime.engine.approvals import At
 from runtime.engine.dispatcher import Connectors
 from runtime.engine.effects import command_writes, settle_writes
-from runtime.engine.marks import dirty
+from runtime.engine.marks import dirty_operation
 from runtime.engine.work import Step, Work
 from runtime.errors import InvariantBroken
 from runtime.ports import Ask, Connector, Put, Reads, Write
@@ -146,7 +146,7 @@ def _undecided(at: At, operation: Operation, command: Command) -> Step[None]:
         again = at.now + operations.retry_delay(operation.attempt)
         return Step(None, writes, operations.release(operation, again))
     reason = command.state.found if isinstance(command.state, Unknown) else ""
-    writes.append(dirty(at.scope, "operation", operation.id, at.now, at.serial))
+    writes.append(dirty_operation(at.scope, operation, at.now, at.serial))
     return Step(None, writes, operations.require_operator(operation, reason, at.now))
 
 
@@ -160,7 +160,7 @@ async def _hand_back(at: At, operation: Operation, command: Command) -> Step[Non
     woken = operations.wake(export, at.now)
     if woken != export:
         writes.append(Put(OPERATIONS.key(at.scope, export.id), woken))
-        writes.append(dirty(at.scope, "operation", export.id, at.now, at.serial))
+        writes.append(dirty_operation(at.scope, export, at.now, at.serial))
     return Step(None, writes, operations.succeed(operation, at.now))
 
 

@@ -8,7 +8,7 @@ that is repeated finds nothing new, since every finding changes the state that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,11 +17,10 @@ import structlog
 
 from runtime.domain import operation as operations
 from runtime.domain.operation import Operation, Waiting
-from runtime.domain.values import Scope
 from runtime.engine.kit import Kit
-from runtime.engine.marks import dirty
+from runtime.engine.marks import dirty_operation
 from runtime.errors import HarmoniaError
-from runtime.ports import Ask, Commit, Found, Put, Reads, Write
+from runtime.ports import Ask, Commit, Found, Put, Reads
 from runtime.stores.collections import OPERATIONS
 
 PAGE: Final = 100
@@ -122,16 +121,8 @@ class Scanner:
             after = decide(stored, now)
             if after == stored:
                 return Commit("unchanged")
-            writes: list[Write] = [Put(found.key, after)]
-            writes.extend(_marks(found.key.scope, after, now))
-            return Commit(after.state.name, tuple(writes))
+            serial = f"{after.id}:{after.epoch}:scan"
+            mark = dirty_operation(found.key.scope, after, now, serial)
+            return Commit(after.state.name, (Put(found.key, after), mark))
 
         return await self._kit.commit(body)
-
-
-def _marks(scope: Scope, operation: Operation, now: datetime) -> Sequence[Write]:
-    serial = f"{operation.id}:{operation.epoch}:scan"
-    marks: list[Write] = [dirty(scope, "operation", operation.id, now, serial)]
-    if operation.job is not None:
-        marks.append(dirty(scope, "job", operation.job, now, serial))
-    return marks

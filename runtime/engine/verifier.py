@@ -18,7 +18,7 @@ from runtime.domain.receipt import Receipt, Verification
 from runtime.engine.approvals import At
 from runtime.engine.dispatcher import Connectors
 from runtime.engine.effects import NOTE_CHARS_MAX, job_writes
-from runtime.engine.marks import dirty
+from runtime.engine.marks import dirty_operation
 from runtime.engine.work import Step, Work
 from runtime.errors import InvariantBroken
 from runtime.ports import Create, Reads, Write
@@ -82,7 +82,7 @@ def _seen(at: At, operation: Operation, job: Job, look: Verification) -> Step[bo
     reason = f"Not verified. {look.evidence}"
     after = jobs.need_person(after, reason, at.now)
     writes.extend(job_writes(at, after))
-    writes.append(dirty(at.scope, "operation", operation.id, at.now, at.serial))
+    writes.append(dirty_operation(at.scope, operation, at.now, at.serial))
     return Step(False, writes, operations.require_operator(operation, reason, at.now))
 
 

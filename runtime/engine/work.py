@@ -2,7 +2,8 @@
 
 Keeps INV-3: every write of a handler goes through `commit`, which reads the operation in the
 same transaction and raises `FenceLost` unless it is still claimed at this epoch. A commit whose
-reply was lost recognises itself by its tag. Finishing an operation and creating the next one are one commit.
+reply was lost recognises itself by its tag. Finishing an operation and creating the next one are
+one commit.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from runtime.domain import operation as operations
 from runtime.domain.operation import LEASE, Operation, Refused
 from runtime.domain.values import Scope, sha256
 from runtime.engine.kit import Kit
-from runtime.engine.marks import dirty
+from runtime.engine.marks import dirty_operation
 from runtime.engine.services import Stop
 from runtime.engine.work import Handler, Step, Work
 from runtime.errors import FenceLost, HarmoniaError
@@ -245,10 +245,8 @@ class Worker:
             serial = f"{current.id}:{current.epoch}:given-back"
             if current.attempt >= current.attempts_max:
                 parked = operations.require_operator(current, reason[:1_000], now)
-                writes = [dirty(work.scope, "operation", current.id, now, serial)]
-                if current.job is not None:
-                    writes.append(dirty(work.scope, "job", current.job, now, serial))
-                return Step(None, tuple(writes), parked)
+                mark = dirty_operation(work.scope, current, now, serial)
+                return Step(None, (mark,), parked)
             ready = now + operations.retry_delay(current.attempt)
             return Step(None, operation=operations.release(current, ready))
 
@@ -262,13 +260,10 @@ def abandon(scope: Scope, stored: Operation, reason: str, now: datetime) -> tupl
     """A pending operation that can never be claimed again fails visibly (INV-19)."""
     failed = operations.fail(stored, reason, now)
     serial = f"{stored.id}:{stored.epoch}:abandoned"
-    writes: list[Write] = [
+    return (
         Put(OPERATIONS.key(scope, stored.id), failed),
-        dirty(scope, "operation", stored.id, now, serial),
-    ]
-    if stored.job is not None:
-        writes.append(dirty(scope, "job", stored.job, now, serial))
-    return tuple(writes)
+        dirty_operation(scope, stored, now, serial),
+    )
 
 
 def in_turns(hints: Sequence[Hint]) -> list[Hint]:
