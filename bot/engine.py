@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot.agent.models import choose
 from bot.app import Base
 from bot.sources import SourceDesk, guarded_fetch
@@ -28,7 +30,7 @@ from runtime.engine.reconciler import Reconciler
 from runtime.engine.spill import Spill
 from runtime.engine.thinking import Thinker
 from runtime.engine.verifier import Verifier
-from runtime.engine.work import Handler
+from runtime.engine.work import Handler, Work
 from runtime.engine.worker import Limits, Worker
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from bot.agent.cognition import AdkCognition
 
 GRANT_KEY = "grant-key"
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +105,16 @@ def build(parts: Base, bot: Bot) -> Engine:
         RECONCILE: Reconciler(registry),
     }
     limits = Limits(concurrency=settings.harmonia_concurrency, lease=settings.lease)
-    return Engine(Worker(kit, handlers, limits), deliverer, poller, blobs, cognition, problems)
+    told = {kind: _told(handler) for kind, handler in handlers.items()}
+    return Engine(Worker(kit, told, limits), deliverer, poller, blobs, cognition, problems)
+
+
+def _told(handler: Handler) -> Handler:
+    """The handler, saying in the log which attempt this process begins."""
+
+    async def carry(work: Work) -> None:
+        claimed = work.operation
+        log.debug("attempt", operation=claimed.id, kind=claimed.kind, epoch=claimed.epoch)
+        await handler(work)
+
+    return carry
