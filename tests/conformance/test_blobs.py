@@ -18,7 +18,7 @@ ADAPTERS: dict[str, Callable[[Path], Blobs]] = {
 BIG = 3 * 1024 * 1024 + 17
 
 
-@pytest.fixture(params=ADAPTERS.values(), ids=ADAPTERS.keys())
+@pytest.fixture(params=list(ADAPTERS.values()), ids=list(ADAPTERS))
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
     made: Blobs = request.param(tmp_path)
     return made

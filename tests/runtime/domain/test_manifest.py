@@ -30,6 +30,7 @@ from runtime.errors import ProjectionOverflow
 
 ROOT = Path(__file__).resolve().parents[3]
 D = "d" * 64
+Path_ = tuple[str | int, ...]
 
 
 def inputs(**changes: object) -> Inputs:
@@ -124,7 +125,7 @@ def inputs(**changes: object) -> Inputs:
     return Inputs.model_validate(fields)
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def leaves(value: object, path: Path_ = ()) -> Iterator[Path_]:
     """The path of every plain value in nested JSON data."""
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -136,13 +137,15 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield path
 
 
-def changed(value: Any, path: tuple[Any, ...]) -> Any:
+def changed(value: object, path: Path_) -> object:
     """The data with the value at one path replaced by another of its type."""
     if not path:
         return _other(value)
-    copy = value.copy()
-    copy[path[0]] = changed(value[path[0]], path[1:])
-    return copy
+    first, *rest = path
+    if isinstance(value, list):
+        return [changed(e, tuple(rest)) if at == first else e for at, e in enumerate(value)]
+    assert isinstance(value, dict)
+    return {**value, first: changed(value[first], tuple(rest))}
 
 
 CLOSED = {
@@ -160,11 +163,12 @@ CLOSED = {
 }
 
 
-def _other(value: Any) -> Any:
+def _other(value: object) -> object:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
         return value + 1
+    assert isinstance(value, str)
     if value in CLOSED:
         return CLOSED[value]
     return "e" * 64 if len(value) == len(D) else f"{value}x"
@@ -175,7 +179,7 @@ PATHS = list(leaves(PLAIN))
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: ".".join(map(str, path)))
-def test_every_consequential_input_changes_the_identity(path: tuple[Any, ...]) -> None:
+def test_every_consequential_input_changes_the_identity(path: Path_) -> None:
     before = project(inputs())
     after = project(Inputs.model_validate(changed(PLAIN, path)))
     assert after.id != before.id
@@ -324,7 +328,7 @@ def test_values_in_authority_lines_add_no_line(value: str) -> None:
 
 
 def test_authority_is_whole_or_refused_at_the_exact_character() -> None:
-    bare = {"materials": [], "memory": []}
+    bare: dict[str, object] = {"materials": [], "memory": []}
     length = len(project(inputs(**bare)).text)
     assert length > BUDGET_CHARS_MIN
     assert len(project(inputs(**bare, budget_chars=length)).text) == length

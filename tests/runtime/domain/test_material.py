@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,13 +114,11 @@ def test_a_plan_begins_at_the_beginning_ends_at_the_end_and_hides_nothing(total:
     assert plan[0].start == 0
     assert plan[-1].stop == total
     assert all(0 < len(window) <= WINDOW_CHARS for window in plan)
-    assert all(one.start < two.start for one, two in zip(plan, plan[1:], strict=False))
+    assert all(one.start < two.start for one, two in pairwise(plan))
     gaps = unread(plan, total)
     if total <= WHOLE_MAX:
         assert gaps == ()
-        assert all(
-            two.start <= one.stop - OVERLAP_CHARS for one, two in zip(plan, plan[1:], strict=False)
-        )
+        assert all(two.start <= one.stop - OVERLAP_CHARS for one, two in pairwise(plan))
     covered = sum(len(gap) for gap in gaps) + _union(plan)
     assert covered == total
 

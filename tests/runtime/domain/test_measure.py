@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ MARK = "Ж€😀\n"
 def measure(data: bytes, *cuts: int, text: bool = True) -> Measures:
     measuring = Measuring("text/plain", text=text)
     edges = [0, *sorted(cuts), len(data)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         measuring.feed(data[start:end])
     return measuring.done()
 
