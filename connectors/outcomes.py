@@ -157,6 +157,7 @@ DISK_NEEDS_PERSON: Final = frozenset(
         errno.ENOSYS,
         errno.EXDEV,
         errno.EMLINK,
+        errno.EFBIG,
     }
 )
 """No amount of trying helps: a person has to change the folder or its rights."""
@@ -171,6 +172,7 @@ _WORDS: Final = {
     errno.ENOTDIR: "a part of the path is not a folder",
     errno.ELOOP: "a part of the path is a link or no plain file",
     errno.EOPNOTSUPP: "the file system has no hard links",
+    errno.EFBIG: "this system allows no file of that size",
     errno.EIO: "the disk reports an error",
 }
 

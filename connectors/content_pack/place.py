@@ -43,7 +43,8 @@ class Place:
     def __init__(self, root: Path, folders: tuple[str, ...], key: str) -> None:
         """Open the folders, making those that are missing. `key` stands for the command."""
         self._lock, self._part, self._closed = f"{key}.lock", f"{key}.part", f"{key}.closed"
-        root.mkdir(0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            root.mkdir(0o700, parents=True, exist_ok=True)
         fds = [os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
         try:
             for name in (*folders, WORKSHOP):
