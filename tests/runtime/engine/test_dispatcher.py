@@ -82,7 +82,7 @@ async def test_every_change_leaves_a_mark(tmp_path: Path) -> None:
     await at.carry(EXPORT_ID)
     page = await at.kit.store.find(Ask(MARKERS, "waiting", ACME))
     kinds = {found.record.kind for found in page.rows}
-    assert kinds == {"job", "approval", "command"}
+    assert kinds == {"job"}
 
 
 async def test_the_intent_is_stored_before_the_provider_is_contacted(tmp_path: Path) -> None:
