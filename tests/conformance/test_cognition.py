@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -16,11 +17,24 @@ from bot.agent.answers import RESULTS
 from bot.agent.models import choose
 from bot.settings import Settings
 from runtime.domain.projection import Agent, Projection
-from runtime.domain.proposal import Analysis, Draft, Escalation, Notes, Quote, Section, Strategy
+from runtime.domain.proposal import (
+    Analysis,
+    Draft,
+    Escalation,
+    Notes,
+    Quote,
+    Section,
+    Strategy,
+    grounded,
+)
+from runtime.engine.compiler import Excerpt
 from runtime.errors import CognitionError
 from runtime.ports import Cognition
 from tests.bot.agent import shown
 from tests.emulators import gemini
+from tests.runtime.engine import compiling as compiled
+from tests.runtime.engine.compiling import Stage
+from tests.world import make_kit
 
 SOURCE = """# The bridge
 
@@ -125,6 +139,24 @@ async def test_a_cancelled_thought_leaves_the_next_one_whole(cognition: Cognitio
         await thought
     after = await cognition.think(PROJECTIONS["reader"])
     assert isinstance(after.value, Notes)
+
+
+@pytest.mark.parametrize("agent", PROJECTIONS)
+async def test_a_projection_of_the_real_compiler_is_understood(
+    cognition: Cognition, agent: Agent, tmp_path: Path
+) -> None:
+    kit = await make_kit(tmp_path)
+    stage = Stage(kit, tmp_path)
+    await stage.build()
+    shown_part = (Excerpt(artifact="job-1:text", start=0, count=9_000),)
+    excerpts = shown_part if agent == "reader" else ()
+    projection = await stage.compile(agent, excerpts=excerpts)
+    await kit.store.close()
+    thought = await cognition.think(projection)
+    assert type(thought.value) is RESULTS[agent]
+    if isinstance(thought.value, Notes | Analysis):
+        assert thought.value.quotes
+        assert grounded(thought.value.quotes, compiled.SOURCE) is None
 
 
 async def test_an_order_in_the_source_brings_no_other_kind_of_result(cognition: Cognition) -> None:
