@@ -60,6 +60,7 @@ DRAFT = Draft(title="Faster", sections=(Section(text="It is faster.", quotes=("F
 
 
 R = TypeVar("R", bound=Record)
+AGENTS: tuple[Agent, ...] = ("reader", "analyst", "strategist", "writer", "reviewer", "chat")
 
 
 class Stage:
@@ -139,19 +140,16 @@ class Stage:
         await self.put(COMMANDS, command(bodies[2]))
         await self.put(RECEIPTS, receipt())
         await self.put(VERIFICATIONS, verification())
-        agents: tuple[Agent, ...] = (
-            "reader",
-            "analyst",
-            "strategist",
-            "writer",
-            "reviewer",
-            "chat",
-        )
-        await self.put(OPERATIONS, *(operation(agent) for agent in agents))
+        await self.put(OPERATIONS, *(operation(agent) for agent in AGENTS))
         await self.put(EVENTS, event())
         await self.put(ITEMS, item(1))
         await self.put(SHELLS, shell(1))
         await self.put(MODEL_CALLS, notes(0, QUOTES[:2]), notes(1, QUOTES[2:4]))
+
+
+def step_of(agent: Agent) -> str:
+    """The step under which an agent is asked here."""
+    return "read:0" if agent == "reader" else agent
 
 
 def operation(agent: Agent) -> Operation:

@@ -5,16 +5,10 @@ INV-8 and INV-9 over a real store; the pure part has its own tests in tests/runt
 
 from __future__ import annotations
 
-import asyncio
 import json
-import re
-import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
@@ -24,90 +18,47 @@ from runtime.domain.effect import Unknown
 from runtime.domain.material import body_of, reading_plan
 from runtime.domain.operation import release
 from runtime.domain.policy import Policy
-from runtime.domain.projection import Agent, Projection, ProjectionRecord
+from runtime.domain.projection import Agent, Projection
 from runtime.domain.proposal import Analysis, Draft, Escalation, Notes, Strategy, Thought
 from runtime.domain.quoting import Block, unquote
-from runtime.domain.values import DIRECTORY, Record, Trust
+from runtime.domain.values import DIRECTORY, Trust
 from runtime.engine.compiler import Compiler, Excerpt, asked
-from runtime.engine.snapshot import AUTHORITY_MAX, CHAT_MAX
+from runtime.engine.snapshot import CHAT_MAX
 from runtime.errors import (
     ArtifactCorrupt,
     ArtifactNotReady,
     BadInput,
     FenceLost,
     InvariantBroken,
-    ProjectionOverflow,
     ScopeViolation,
 )
-from runtime.ports import Ask, Body, Collection, Commit, Key, Page, Reads, Store
 from runtime.stores.collections import (
     APPROVALS,
     ARTIFACTS,
     COMMANDS,
-    EVENTS,
     ITEMS,
     JOBS,
     MODEL_CALLS,
     OPERATIONS,
     POLICIES,
-    PROJECTIONS,
     RECEIPTS,
     REVISIONS,
     SHELLS,
     VERIFICATIONS,
 )
 from tests.runtime.engine import compiling
-from tests.runtime.engine.compiling import ANALYSIS, DRAFT, HOSTILE, QUOTES, SOURCE, STRATEGY, Stage
+from tests.runtime.engine.compiling import (
+    AGENTS,
+    ANALYSIS,
+    DRAFT,
+    HOSTILE,
+    QUOTES,
+    SOURCE,
+    STRATEGY,
+    Stage,
+    step_of,
+)
 from tests.world import ACME, OTHER, START, ManualClock, make_kit
-
-ROOT = Path(__file__).resolve().parents[3]
-R = TypeVar("R", bound=Record)
-T = TypeVar("T")
-AGENTS: tuple[Agent, ...] = ("reader", "analyst", "strategist", "writer", "reviewer", "chat")
-
-
-class Counting:
-    """A store that counts the records it gave out and the transactions it ran."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.records = 0
-        self.transactions = 0
-        self.outside = 0
-
-    async def get(self, key: Key[R]) -> R | None:
-        self.outside += 1
-        return await self._store.get(key)
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        self.outside += 1
-        return await self._store.find(ask)
-
-    async def transact(self, body: Body[T]) -> T:
-        self.transactions += 1
-
-        async def counted(reads: Reads) -> Commit[T]:
-            return await body(_CountingReads(self, reads))
-
-        return await self._store.transact(counted)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-
-class _CountingReads:
-    def __init__(self, counting: Counting, reads: Reads) -> None:
-        self._counting = counting
-        self._reads = reads
-
-    async def get(self, key: Key[R]) -> R | None:
-        self._counting.records += 1
-        return await self._reads.get(key)
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        page = await self._reads.find(ask)
-        self._counting.records += len(page.rows)
-        return page
 
 
 @pytest.fixture
@@ -116,10 +67,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     await made.build()
     yield made
     await made.kit.store.close()
-
-
-def step_of(agent: Agent) -> str:
-    return "read:0" if agent == "reader" else agent
 
 
 def shown(made: Projection, kind: str) -> list[Block]:
@@ -356,183 +303,3 @@ async def test_only_a_tenant_has_projections_and_only_its_own(stage: Stage) -> N
             await stage.compiler.compile(
                 stage.store, scope, operation, "writer", step="write", model="offline-1"
             )
-
-
-@pytest.mark.parametrize(("more", "accepted"), [(-1, True), (0, True), (1, False)])
-async def test_authority_is_never_a_part_of_a_list(
-    stage: Stage, more: int, *, accepted: bool
-) -> None:
-    known = await stage.get(APPROVALS, "ap-1")
-    count = AUTHORITY_MAX + more - 1
-    await stage.put(
-        APPROVALS, *(known.model_copy(update={"id": f"ap-x{number}"}) for number in range(count))
-    )
-    if accepted:
-        made = await stage.compile("writer", budget_chars=200_000)
-        assert made.text.count("- strategy approval is rejected:") == count + 1
-        return
-    with pytest.raises(ProjectionOverflow):
-        await stage.compile("writer", budget_chars=200_000)
-
-
-async def test_everything_is_read_in_one_transaction(tmp_path: Path) -> None:
-    counting: list[Counting] = []
-
-    def wrap(store: Store) -> Store:
-        counting.append(Counting(store))
-        return counting[0]
-
-    stage = Stage(await make_kit(tmp_path, wrap=wrap), tmp_path)
-    await stage.build()
-    (counted,) = counting
-    without_text: tuple[Agent, ...] = ("strategist", "writer", "reviewer", "chat")
-    for agent in without_text:
-        operation = await stage.get(OPERATIONS, f"job-1:{agent}")
-        counted.transactions = counted.outside = 0
-        await stage.compiler.compile(
-            stage.store, ACME, operation, agent, step="s", model="offline-1"
-        )
-        assert (counted.transactions, counted.outside) == (1, 0)
-    await stage.kit.store.close()
-
-
-def multiply(file: Path, table: str, id_: str, count: int) -> None:
-    """Copy one stored row many times, with another ID each: a history, quickly."""
-    connection = sqlite3.connect(file)
-    names = [f"[{row[1]}]" for row in connection.execute(f"PRAGMA table_info({table})")]
-    changed = {
-        "[id]": "id || '-' || n",
-        "[body]": "CAST(replace(body, '\"' || id || '\"', '\"' || id || '-' || n || '\"') AS BLOB)",
-    }
-    values = ", ".join(changed.get(name, name) for name in names)
-    counter = "WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter LIMIT ?)"
-    into = f"INSERT INTO {table} ({', '.join(names)})"
-    copies = f"SELECT {values} FROM {table}, counter WHERE id = ?"  # noqa: S608 - our own schema's names
-    connection.execute(f"{counter} {into} {copies}", (count, id_))
-    connection.commit()
-    connection.close()
-
-
-async def with_history(folder: Path, past: int) -> tuple[Stage, Counting]:
-    """The job of every other test here, after so many past events and operations of its own."""
-    first = Stage(await make_kit(folder), folder)
-    await first.build()
-    await first.put(OPERATIONS, compiling.operation("writer").model_copy(update={"id": "old"}))
-    await first.put(EVENTS, compiling.event().model_copy(update={"id": "past"}))
-    await first.kit.store.close()
-    multiply(folder / "truth.sqlite", "r_operations", "old", past // 2)
-    multiply(folder / "truth.sqlite", "r_events", "past", past // 2)
-    counting: list[Counting] = []
-
-    def wrap(store: Store) -> Store:
-        counting.append(Counting(store))
-        return counting[0]
-
-    stage = Stage(await make_kit(folder, wrap=wrap), folder)
-    assert (await stage.get(OPERATIONS, f"old-{past // 2}")).job == "job-1"
-    assert (await stage.get(EVENTS, f"past-{past // 2}")).id.startswith("past")
-    return stage, counting[0]
-
-
-async def test_a_hundred_thousand_past_events_cost_nothing(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    short, counted = await with_history(tmp_path, 10)
-    long, counted_too = await with_history(tmp_path_factory.mktemp("long"), 100_000)
-    for agent in AGENTS:
-        counted.records = counted_too.records = 0
-        one = await short.compile(agent, step_of(agent))
-        two = await long.compile(agent, step_of(agent))
-        assert counted_too.records == counted.records > 0
-        assert two == one
-    await short.kit.store.close()
-    await long.kit.store.close()
-
-
-IN_ANOTHER_PROCESS = """
-import asyncio, sys, time
-from pathlib import Path
-time.time = lambda: 4_000_000_000.0  # another day
-from tests.runtime.engine.compiling import Stage
-from tests.world import make_kit
-
-async def main():
-    folder = Path(sys.argv[1])
-    stage = Stage(await make_kit(folder, seed=9), folder)
-    made = await stage.compile(sys.argv[2], sys.argv[3])
-    sys.stdout.write(made.model_dump_json())
-    await stage.kit.store.close()
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("agent", ["reader", "analyst", "reviewer"])
-async def test_another_process_compiles_the_same_bytes(
-    stage: Stage, tmp_path: Path, agent: Agent
-) -> None:
-    here = await stage.compile(agent, step_of(agent))
-    ran = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-c", IN_ANOTHER_PROCESS, str(tmp_path), agent, step_of(agent)],
-        cwd=ROOT,
-        env={"PYTHONHASHSEED": "4", "TZ": "Asia/Tokyo", "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout == here.model_dump_json()
-
-
-async def test_a_stored_projection_proves_itself(stage: Stage) -> None:
-    work = await stage.work("writer")
-    made = await stage.compile("writer")
-    await stage.compiler.persist(work, made)
-    await stage.compiler.persist(work, made)
-    stored: ProjectionRecord = await stage.get(PROJECTIONS, made.id)
-    assert stored == made.record
-    assert stored.rendered_chars == len(made.text)
-    again = await stage.compile("writer")
-    assert again.record == stored
-    assert "Ж-engine" not in stored.manifest
-
-
-async def test_another_projection_under_a_stored_id_is_a_defect(stage: Stage) -> None:
-    work = await stage.work("writer")
-    made = await stage.compile("writer")
-    await stage.put(PROJECTIONS, made.record.model_copy(update={"rendered_chars": 1}))
-    with pytest.raises(InvariantBroken):
-        await stage.compiler.persist(work, made)
-
-
-async def test_a_stale_worker_stores_no_projection(stage: Stage) -> None:
-    work = await stage.work("writer")
-    made = await stage.compile("writer")
-    await stage.change(OPERATIONS, "job-1:writer", epoch=2)
-    with pytest.raises(FenceLost):
-        await stage.compiler.persist(work, made)
-    assert await stage.store.get(PROJECTIONS.key(ACME, made.id)) is None
-
-
-async def test_every_citation_names_a_record_that_exists(stage: Stage) -> None:
-    by_name: dict[str, Collection[Any]] = {
-        each.name: each
-        for each in (
-            APPROVALS,
-            ARTIFACTS,
-            COMMANDS,
-            EVENTS,
-            JOBS,
-            OPERATIONS,
-            POLICIES,
-            RECEIPTS,
-            REVISIONS,
-            VERIFICATIONS,
-        )
-    }
-    made = await stage.compile("reviewer")
-    own = "\n".join(line for line in made.text.splitlines() if line.startswith("- "))
-    cited = re.findall(r"\[([a-z_]+)/([^\]/]+)\]", own)
-    assert {name for name, _ in cited} >= {"operations", "jobs", "policies", "approvals"}
-    for name, id_ in cited:
-        assert await stage.store.get(by_name[name].key(ACME, id_)) is not None
