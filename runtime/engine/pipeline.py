@@ -21,6 +21,7 @@ from runtime.domain.values import Trust
 from runtime.engine.approvals import request
 from runtime.engine.compiler import Excerpt, reading_plan
 from runtime.engine.decided import decided
+from runtime.engine.dispatcher import begun
 from runtime.engine.spill import Spill
 from runtime.engine.stages import (
     ask_person,
@@ -171,7 +172,8 @@ class Pipeline:
         await self._advance(work, "review", review, model, note=note[:300], terms=terms)
 
     async def _export(self, work: Work) -> None:
-        if await decided(work, "decide_draft"):
+        # Once there is a command only the dispatcher ends the export, whatever became of the job.
+        if await begun(work) or await decided(work, "decide_draft"):
             await self._dispatch(work)
 
     async def _advance(
