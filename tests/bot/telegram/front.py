@@ -1,4 +1,4 @@
-"""A front end to test against: the sandbox over HTTP, a real store, and a hand that turns the crank.
+"""A front end to test against: the sandbox over HTTP, a real store, and a hand at the crank.
 
 Nothing runs by itself: `settle` polls, works, projects and delivers until nothing is left to do.
 """
@@ -6,11 +6,13 @@ Nothing runs by itself: `settle` polls, works, projects and delivers until nothi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.sandbox.client import labels
 from bot.telegram.client import PtbMessenger
@@ -22,6 +24,7 @@ from bot.telegram.poll import Poller
 from runtime.blobs.files import FileBlobs
 from runtime.domain.approval import Approval
 from runtime.domain.canonical import canonical_text
+from runtime.domain.card import Card
 from runtime.domain.effect import Finding, Terms
 from runtime.domain.job import Job, Source
 from runtime.domain.people import Binding, Member, PairingCode, Role, code_digest
@@ -32,12 +35,12 @@ from runtime.domain.values import DIRECTORY, Trust
 from runtime.engine.approvals import request
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty
+from runtime.engine.pipeline import TermsMaker
 from runtime.engine.projector import Projector
 from runtime.engine.spill import Spill
 from runtime.engine.stages import stage_operation
-from runtime.engine.work import Handler
 from runtime.engine.worker import Worker
-from runtime.ports import Commit, Create, Put, Reads, Write
+from runtime.ports import Ask, Commit, Create, Put, Reads, Write
 from runtime.stores.collections import (
     APPROVALS,
     BINDINGS,
@@ -82,7 +85,7 @@ class Front:
     worker: Worker
     deliverer: Deliverer
     projector: Projector
-    more: dict[str, Handler] = field(default_factory=dict)
+    folder: Path
 
     # --- turning the crank ---
 
@@ -104,7 +107,7 @@ class Front:
             moved = await self.deliverer.once() or moved
             if not moved:
                 return
-        raise AssertionError("the front end does not settle")
+        pytest.fail("the front end does not settle")
 
     def later(self, **by: float) -> None:
         self.clock.advance(timedelta(**by))
@@ -172,10 +175,8 @@ class Front:
             Put(BINDINGS.key(DIRECTORY, id_), Binding(id=id_, tenant=ACME, by=id_, since=now)),
         )
 
-    async def cards(self) -> list[Any]:
+    async def cards(self) -> list[Card]:
         """Every pending card."""
-        from runtime.ports import Ask
-
         page = await self.kit.store.find(Ask(CARDS, "due", None, equals=(True,), limit=100))
         return [row.record for row in page.rows]
 
@@ -285,14 +286,17 @@ def as_draft(text: str) -> Draft:
 
 @contextlib.asynccontextmanager
 async def process(
-    box: Sandbox, folder: Path, clock: ManualClock, seed: int = 0, **more: Any
+    box: Sandbox,
+    folder: Path,
+    clock: ManualClock,
+    seed: int = 0,
+    terms: TermsMaker = made_terms,
 ) -> AsyncIterator[Front]:
     """One process over a folder; several may share it."""
     kit = await make_kit(folder, clock=clock, seed=seed)
     messenger = PtbMessenger(box.bot)
     spill = Spill(kit, FileBlobs(folder / "blobs"))
     deliverer = Deliverer(kit, messenger, KEY, box.bot.id, spill)
-    options: Mapping[str, Any] = {"terms": made_terms, **more}
     desk = Desk(
         bot_id=box.bot.id,
         bot_username=box.bot.username,
@@ -300,12 +304,12 @@ async def process(
         spill=spill,
         model="offline-1",
         key=KEY,
-        **options,
+        terms=terms,
     )
     worker = Worker(kit, telegram_handlers(desk))
     poller = Poller(kit, box.bot)
     await poller.open()
-    front = Front(box, kit, clock, spill, desk, poller, worker, deliverer, Projector(kit))
+    front = Front(box, kit, clock, spill, desk, poller, worker, deliverer, Projector(kit), folder)
     try:
         yield front
     finally:
@@ -315,9 +319,9 @@ async def process(
 
 
 @contextlib.asynccontextmanager
-async def alone(folder: Path, **more: Any) -> AsyncIterator[Front]:
+async def alone(folder: Path, terms: TermsMaker = made_terms) -> AsyncIterator[Front]:
     """A sandbox with one process."""
-    async with sandbox() as box, process(box, folder, ManualClock(), **more) as front:
+    async with sandbox() as box, process(box, folder, ManualClock(), terms=terms) as front:
         yield front
 
 

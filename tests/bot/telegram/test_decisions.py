@@ -15,7 +15,8 @@ async def test_approve_decides_once_and_the_card_says_who(front: Front) -> None:
     assert (await front.approval(approval.id)).state.name == "approved"
     shown = (await front.seen("ana"))[-1]
     assert shown["message_id"] == card["message_id"]
-    assert "Approved by" in shown["text"] and "Ana Lima" in shown["text"]
+    assert "Approved by" in shown["text"]
+    assert "Ana Lima" in shown["text"]
     assert "Approve" not in labels(shown)
 
 
@@ -29,7 +30,8 @@ async def test_reject_asks_for_a_reason_and_keeps_it(front: Front) -> None:
     assert (state.name, getattr(state, "reason", "")) == ("rejected", "the number is wrong")
     shown = await front.box.people.message("ana", "bot", card["message_id"])
     assert shown is not None
-    assert "Rejected by" in shown["text"] and "the number is wrong" in shown["text"]
+    assert "Rejected by" in shown["text"]
+    assert "the number is wrong" in shown["text"]
 
 
 async def test_a_double_tap_is_one_vote_and_is_told_so(front: Front) -> None:
@@ -58,7 +60,7 @@ async def test_a_press_just_before_the_deadline_counts(front: Front) -> None:
 
 
 async def test_a_viewer_may_look_but_not_decide(front: Front) -> None:
-    approval, card = await front.decided_setting()
+    approval, _card = await front.decided_setting()
     await front.member(BO, Role.VIEWER)
     await front.say("bo", "/needs")
     theirs = await front.with_button("bo", "Approve")
@@ -114,15 +116,19 @@ async def test_case_17_an_approval_of_an_older_card_is_refused_as_outdated(front
     await front.say("ana", "A better title\n\nIt is faster, and safer.")
     newer = await front.with_button("ana", "Approve")
     assert newer["message_id"] != card["message_id"]
-    assert "It is faster, and safer." in newer["text"] and "A better title" in newer["text"]
+    assert "It is faster, and safer." in newer["text"]
+    assert "A better title" in newer["text"]
     old = await front.box.people.message("ana", "bot", card["message_id"])
-    assert old is not None and "Replaced" in old["text"] and "Approve" not in labels(old)
+    assert old is not None
+    assert "Replaced" in old["text"]
+    assert "Approve" not in labels(old)
     data = card["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
     pressed = await front.box.people.press("ana", "bot", card["message_id"], data=data)
     await front.settle()
     assert "outdated" in str((await front.box.people.answer_to(pressed))["text"])
     second = await front.approval("job-1:draft:2:approval")
-    assert second.state.name == "requested" and not second.votes
+    assert second.state.name == "requested"
+    assert not second.votes
     assert (await front.press("ana", newer, "Approve")).startswith("Approved.")
     assert (await front.approval(approval.id)).state.name == "superseded"
 
@@ -156,7 +162,8 @@ async def test_a_very_long_text_goes_as_a_file_before_approve_is_offered(front: 
     _, card = await front.decided_setting(text)
     page = await front.seen("ana")
     file = next(message for message in page if "document" in message)
-    assert file["message_id"] < card["message_id"] and not labels(file)
+    assert file["message_id"] < card["message_id"]
+    assert not labels(file)
     data = await front.box.people.download(file["document"]["file_id"])
     assert data.decode().endswith("@evil instead.")
 
@@ -193,5 +200,6 @@ async def test_a_stranger_in_the_group_is_refused_truthfully(front: Front) -> No
     pressed = await front.box.people.press("sam", chat, card["message_id"], "Approve")
     await front.settle()
     toast = str((await front.box.people.answer_to(pressed))["text"])
-    assert "not on its list" in toast and str(SAM) in toast
+    assert "not on its list" in toast
+    assert str(SAM) in toast
     assert not (await front.approval(approval.id)).votes

@@ -67,7 +67,8 @@ async def test_five_deliveries_to_two_processes_are_one_event_and_one_reply(
         await asyncio.gather(one.work(), other.work())
         await asyncio.gather(one.deliverer.once(), other.deliverer.once())
         event = await one.kit.store.get(EVENTS.key(ACME, taken[0].event.id))
-        assert event is not None and event.deliveries == 5
+        assert event is not None
+        assert event.deliveries == 5
         assert len(await one.seen("ana")) == before + 1
 
 
