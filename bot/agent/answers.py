@@ -20,12 +20,10 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from runtime.domain.projection import Agent
 from runtime.domain.proposal import (
-    Analysis,
     ChatAnswer,
     Draft,
     Escalation,
     Line,
-    Notes,
     Review,
     Short,
     Strategy,
@@ -72,8 +70,6 @@ SHAPES: Final[dict[Agent, type[Record]]] = {
     "reviewer": Review,
     "chat": ChatAnswer,
 }
-
-RESULTS: Final[dict[Agent, type[Record]]] = {**SHAPES, "reader": Notes, "analyst": Analysis}
 
 
 @dataclass(frozen=True, slots=True)

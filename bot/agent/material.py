@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runtime.domain.material import body_of
-from runtime.domain.proposal import Analysis, Draft, Notes, Quote, Result, Review, Strategy
+from runtime.domain.proposal import Analysis, Draft, Notes, Quote, Result, Strategy
 from runtime.domain.quoting import Block, Kind, unquote
 from runtime.errors import BadInput
 
@@ -79,11 +79,6 @@ class Material:
     def draft(self) -> Draft | None:
         """The shown draft."""
         return next((item for item in self.results if isinstance(item, Draft)), None)
-
-    @property
-    def review(self) -> Review | None:
-        """The shown review."""
-        return next((item for item in self.results if isinstance(item, Review)), None)
 
     @property
     def quotes(self) -> tuple[Quote, ...]:

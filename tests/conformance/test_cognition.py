@@ -13,20 +13,22 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.agent.answers import RESULTS
 from bot.agent.models import choose
 from bot.settings import Settings
 from runtime.domain.projection import Agent, Projection
 from runtime.domain.proposal import (
     Analysis,
+    ChatAnswer,
     Draft,
     Escalation,
     Notes,
     Quote,
+    Review,
     Section,
     Strategy,
     grounded,
 )
+from runtime.domain.values import Record
 from runtime.engine.compiler import Excerpt
 from runtime.errors import CognitionError
 from runtime.ports import Cognition
@@ -62,6 +64,14 @@ PROJECTIONS: dict[Agent, Projection] = {
     "writer": shown.writing(ANALYSIS, STRATEGY),
     "reviewer": shown.reviewing(ANALYSIS, STRATEGY, DRAFT),
     "chat": shown.projection("chat", shown.block("question", "how are things?")),
+}
+RESULTS: dict[Agent, type[Record]] = {
+    "reader": Notes,
+    "analyst": Analysis,
+    "strategist": Strategy,
+    "writer": Draft,
+    "reviewer": Review,
+    "chat": ChatAnswer,
 }
 EMPTY: tuple[Agent, ...] = ("reader", "analyst", "strategist", "writer", "reviewer")
 
