@@ -91,7 +91,7 @@ class Compiler:
         """
         if not isinstance(scope, Tenant):
             raise ScopeViolation(key=f"operations/{operation.id}", scope=scope.path)
-        taken = await snapshot(store, scope, operation.fence, agent)
+        taken = await snapshot(store, scope, operation.fence, agent, self._question)
         if agent == "reader" and not excerpts:
             excerpts = (await self._window(store, scope, taken, step),)
         materials, omissions = await self._gather(store, scope, taken, agent, excerpts)

@@ -218,6 +218,7 @@ def _shell(shell: JobShell) -> dict[str, Any]:
     return {
         "number": shell.number,
         "title": shell.title,
+        "open": shell.open,
         "lifecycle": shell.lifecycle,
         "stage": shell.stage,
         "completed_steps": shell.completed_steps,

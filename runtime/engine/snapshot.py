@@ -8,7 +8,8 @@ so one moment.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -31,6 +32,8 @@ from runtime.stores.collections import (
     APPROVALS,
     COMMANDS,
     EVENTS,
+    FEED_CHANGES,
+    FEED_HEADS,
     ITEMS,
     JOBS,
     MODEL_CALLS,
@@ -46,6 +49,9 @@ AUTHORITY_MAX: Final = 200
 OBSERVATIONS_MAX: Final = 50
 CALLS_MAX: Final = 500
 CHAT_MAX: Final = 20
+NAMED_MAX: Final = 3
+FEED_MAX: Final = 100
+NUMBER: Final = re.compile(r"(?<![\w.,-])([0-9]{1,9})(?![\w-])")
 
 BODIES: Final[dict[Agent, tuple[RevisionKind, ...]]] = {
     "reader": (),
@@ -79,8 +85,10 @@ class Snapshot:
     omissions: tuple[Omission, ...] = ()
 
 
-async def snapshot(store: Store, scope: Tenant, fence: Fence, agent: Agent) -> Snapshot:
-    """Read it.
+async def snapshot(
+    store: Store, scope: Tenant, fence: Fence, agent: Agent, question: Callable[[Event], str]
+) -> Snapshot:
+    """Read it. `question` finds in a stored event what a person asked.
 
     Raises:
         FenceLost: the operation is not at this epoch.
@@ -89,7 +97,7 @@ async def snapshot(store: Store, scope: Tenant, fence: Fence, agent: Agent) -> S
     """
 
     async def body(reads: Reads) -> Commit[Snapshot]:
-        return Commit(await _Reading(reads, scope).read(fence, agent))
+        return Commit(await _Reading(reads, scope).read(fence, agent, question))
 
     return await store.transact(body)
 
@@ -102,7 +110,7 @@ class _Reading:
         self._scope = scope
         self._omissions: list[Omission] = []
 
-    async def read(self, fence: Fence, agent: Agent) -> Snapshot:
+    async def read(self, fence: Fence, agent: Agent, question: Callable[[Event], str]) -> Snapshot:
         operation = await self._reads.get(OPERATIONS.key(self._scope, fence.operation))
         if operation is None or operation.epoch != fence.epoch:
             found = "missing" if operation is None else f"epoch {operation.epoch}"
@@ -115,7 +123,7 @@ class _Reading:
         if agent == "analyst":
             base = replace(base, calls=await self._calls(operation))
         if agent == "chat":
-            base = await self._of_chat(base, operation)
+            base = await self._of_chat(base, operation, question)
         return replace(base, omissions=tuple(self._omissions))
 
     async def _job(self, operation: Operation) -> Job | None:
@@ -153,18 +161,57 @@ class _Reading:
         ask = Ask(MODEL_CALLS, "of_operation", self._scope, (operation.id,), limit=CALLS_MAX)
         return tuple(await self._listed(ask, f"operations/{operation.id}"))
 
-    async def _of_chat(self, base: Snapshot, operation: Operation) -> Snapshot:
+    async def _of_chat(
+        self, base: Snapshot, operation: Operation, question: Callable[[Event], str]
+    ) -> Snapshot:
         event = None
         if operation.event is not None:
             event = await self._reads.get(EVENTS.key(self._scope, operation.event))
         items = Ask(ITEMS, "open", self._scope, (True,), limit=CHAT_MAX)
-        shells = Ask(SHELLS, "open", self._scope, (True,), limit=CHAT_MAX)
         return replace(
             base,
             event=event,
             items=tuple(await self._listed(items, "items", "/needs lists them")),
-            shells=tuple(await self._listed(shells, "shells", "/jobs lists them")),
+            shells=await self._jobs("" if event is None else question(event)),
         )
+
+    async def _jobs(self, question: str) -> tuple[JobShell, ...]:
+        """Jobs that the question names by number, then the open ones, newest change first."""
+        found: dict[str, JobShell] = {}
+        for id_ in await self._named(question):
+            if shell := await self._reads.get(SHELLS.key(self._scope, id_)):
+                found[id_] = shell
+        for id_ in await self._changed():
+            shell = await self._reads.get(SHELLS.key(self._scope, id_))
+            if shell is not None and shell.open:
+                found.setdefault(id_, shell)
+        ask = Ask(SHELLS, "open", self._scope, (True,), limit=CHAT_MAX)
+        for shell in reversed(await self._listed(ask, "shells", "/jobs lists them")):
+            found.setdefault(shell.id, shell)
+        return tuple(found.values())[:CHAT_MAX]
+
+    async def _named(self, question: str) -> list[str]:
+        """The jobs whose numbers stand in the question."""
+        numbers = dict.fromkeys(int(found) for found in NUMBER.findall(question))
+        ids: list[str] = []
+        for number in list(numbers)[:NAMED_MAX]:
+            ask = Ask(JOBS, "by_number", self._scope, since=number, before=number + 1, limit=1)
+            page = await self._reads.find(ask)
+            ids += [row.record.id for row in page.rows]
+        return ids
+
+    async def _changed(self) -> list[str]:
+        """The jobs of the newest changes in the feed, newest first."""
+        head = await self._reads.get(FEED_HEADS.key(self._scope, "head"))
+        if head is None:
+            return []
+        since = max(head.sequence - FEED_MAX + 1, 0)
+        page = await self._reads.find(
+            Ask(FEED_CHANGES, "after", self._scope, since=since, limit=FEED_MAX)
+        )
+        changes = reversed(_records(page.rows))
+        ids = dict.fromkeys(each.subject for each in changes if each.kind == "job_upserted")
+        return list(ids)[:CHAT_MAX]
 
     async def _authority(self, ask: Ask[R]) -> Sequence[R]:
         page = await self._reads.find(ask)

@@ -320,7 +320,7 @@ def item(number: int) -> NeedsYouItem:
     )
 
 
-def shell(number: int) -> JobShell:
+def shell(number: int, *, is_open: bool = True) -> JobShell:
     return JobShell(
         id=f"job-{number}",
         number=number,
@@ -332,6 +332,6 @@ def shell(number: int) -> JobShell:
         attention=1,
         last_progress_at=START,
         order=START + timedelta(seconds=number),
-        open=True,
+        open=is_open,
         view="d" * 64,
     )

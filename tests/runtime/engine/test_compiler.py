@@ -1,6 +1,6 @@
-"""The compiler reads the truth itself, in one moment; a long history costs it nothing.
+"""What each agent is shown of a job, and what changes a projection over a real store.
 
-INV-8 and INV-9 over a real store; the pure part has its own tests in tests/runtime/domain.
+INV-8 and INV-9; the pure part has its own tests in tests/runtime/domain.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from runtime.domain.approval import Approved, Consumed
 from runtime.domain.artifact import RETENTION
 from runtime.domain.effect import Unknown
+from runtime.domain.feed import FeedChange, FeedHead, change_id
 from runtime.domain.material import body_of, reading_plan
 from runtime.domain.operation import release
 from runtime.domain.policy import Policy
@@ -36,6 +37,9 @@ from runtime.stores.collections import (
     APPROVALS,
     ARTIFACTS,
     COMMANDS,
+    EVENTS,
+    FEED_CHANGES,
+    FEED_HEADS,
     ITEMS,
     JOBS,
     MODEL_CALLS,
@@ -196,6 +200,38 @@ async def test_longer_lists_for_the_chat_are_cut_and_named(
     (jobs,) = shown(made, "jobs")
     assert len(jobs.text.split("\n")) == min(count, CHAT_MAX)
     assert made.text.count("- bounded list:") == named
+
+
+async def test_the_chat_sees_the_newest_changes_first_and_what_the_question_names(
+    stage: Stage,
+) -> None:
+    await stage.put(SHELLS, *(compiling.shell(number) for number in range(1, 61)))
+    await stage.put(SHELLS, *(compiling.shell(number, is_open=False) for number in (61, 62)))
+    old = await stage.get(JOBS, "job-1")
+    await stage.put(JOBS, old.model_copy(update={"id": "job-61", "number": 61}))
+    changed = [*range(1, 51), 62]
+    await stage.put(
+        FEED_CHANGES,
+        *(
+            FeedChange(
+                id=change_id(sequence),
+                sequence=sequence,
+                kind="job_upserted",
+                subject=f"job-{number}",
+                view="d" * 64,
+                at=START,
+            )
+            for sequence, number in enumerate(changed, start=1)
+        ),
+    )
+    await stage.put(FEED_HEADS, FeedHead(sequence=len(changed)))
+    await stage.put(EVENTS, compiling.event("How is job 61, or #61? Not 61-2 nor v61."))
+    made = await stage.compile("chat", "answer")
+    (jobs,) = shown(made, "jobs")
+    rows = [json.loads(line) for line in jobs.text.split("\n")]
+    assert [row["number"] for row in rows] == [61, *range(50, 31, -1)]
+    assert [row["open"] for row in rows] == [False, *[True] * 19]
+    assert '- bounded list: "shells beyond the first 20"; /jobs lists them [shells]' in made.text
 
 
 @pytest.mark.parametrize(
