@@ -30,6 +30,7 @@ from bot.sandbox.updates import Updates
 from bot.sandbox.world import World
 
 Json = dict[str, Any]
+SenderKind = Literal["self", "anonymous", "channel"]
 Shape = Literal["full", "stub", "inline", "bare"]
 
 
@@ -40,7 +41,7 @@ class Place:
     chat: Chat
     reply_to: int | None = None
     thread_id: int | None = None
-    sender: Literal["self", "anonymous", "channel"] = "self"
+    sender: SenderKind = "self"
     channel_id: int | None = None
 
 

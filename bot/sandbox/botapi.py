@@ -6,6 +6,7 @@ answer, the ledger says what was really applied; a wrong token gets Telegram's 4
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
 from typing import Any
@@ -57,7 +58,10 @@ class BotApi:
         except ClientDisconnect:
             return
         caller = f"{request.client.host}:{request.client.port}" if request.client else ""
-        answer, fault = await self.call(method, params, caller)
+        called = asyncio.ensure_future(self.call(method, params, caller))
+        if method.lower() == "getupdates" and not await _outlasts(called, receive):
+            return
+        answer, fault = await called
         if fault in {"drop_before", "drop_reply"}:
             await _hang_up(receive, send)
             return
@@ -155,6 +159,22 @@ def _json(status: int, body: dict[str, Any]) -> Response:
     if retry_after:
         headers["Retry-After"] = str(retry_after)
     return Response(orjson.dumps(body), status, headers, media_type="application/json")
+
+
+async def _outlasts(call: asyncio.Future[Any], receive: Receive) -> bool:
+    """Whether the caller is still there when the call ends; a poll of one who left is ended."""
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    watch = asyncio.ensure_future(left())
+    await asyncio.wait({call, watch}, return_when=asyncio.FIRST_COMPLETED)
+    if call.done():
+        watch.cancel()
+        return True
+    call.cancel()
+    return False
 
 
 async def _hang_up(receive: Receive, send: Send) -> None:

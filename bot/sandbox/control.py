@@ -14,24 +14,27 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.sandbox import views
-from bot.sandbox.acting import Acting, Place
+from bot.sandbox.acting import Acting, Place, SenderKind, Shape
 from bot.sandbox.errors import ControlRefusal, SandboxError
 from bot.sandbox.gate import Gate
 from bot.sandbox.ledger import Ledger
 from bot.sandbox.markup_html import HtmlReader
 from bot.sandbox.markup_text import Raw
-from bot.sandbox.misbehaviour import Misbehaviour
+from bot.sandbox.misbehaviour import Misbehaviour, one_of
 from bot.sandbox.model import Chat, Message, Person, Press, StoredFile, Topic
 from bot.sandbox.params import UPLOAD_BYTES_MAX, Params, read_params
 from bot.sandbox.world import World
 
 Json = dict[str, Any]
 WAIT_SECONDS_MAX = 50
+SHAPES: TypeAdapter[Shape] = TypeAdapter(Shape)
+SENDERS: TypeAdapter[SenderKind] = TypeAdapter(SenderKind)
 
 
 class Control:
@@ -202,14 +205,11 @@ class Control:
 
     def _where(self, params: Params) -> tuple[Person, Place]:
         person, chat = self._place(params)
-        sender = params.text("as") or "self"
-        if sender not in {"self", "anonymous", "channel"}:
-            raise ControlRefusal(sender=sender, known="self, anonymous, channel")
         return person, Place(
             chat=chat,
             reply_to=params.number("reply_to") or None,
             thread_id=params.number("thread_id") or None,
-            sender=sender,  # type: ignore[arg-type] # checked above
+            sender=one_of(SENDERS, params.text("as") or "self", "as"),
             channel_id=params.number("channel_id") or None,
         )
 
@@ -237,12 +237,10 @@ class Control:
     async def press(self, params: Params) -> Json:
         """Press a button, by its data or label."""
         person, chat = self._place(params)
-        shape = params.text("shape") or "full"
-        if shape not in {"full", "stub", "inline", "bare"}:
-            raise ControlRefusal(shape=shape, known="full, stub, inline, bare")
+        shape = one_of(SHAPES, params.text("shape") or "full", "shape")
         number = params.number("message_id")
         data = self._data(chat, number, params)
-        row, update_id = self.acting.press(person, chat, number, data, shape)  # type: ignore[arg-type]
+        row, update_id = self.acting.press(person, chat, number, data, shape)
         return {"query_id": row.query_id, "update_id": update_id}
 
     def _data(self, chat: Chat, number: int, params: Params) -> str | None:

@@ -97,7 +97,7 @@ def _jpeg_size(content: bytes) -> tuple[int, int]:
     while at + 9 < len(content) and content[at] == 0xFF:  # noqa: PLR2004 - a marker's first byte
         marker = content[at + 1]
         length = int(struct.unpack(">H", content[at + 2 : at + 4])[0])
-        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:  # noqa: PLR2004 - SOF
+        if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:  # noqa: PLR2004 - start of frame
             height, width = struct.unpack(">HH", content[at + 5 : at + 9])
             return int(width), int(height)
         at += 2 + length

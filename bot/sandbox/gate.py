@@ -13,7 +13,7 @@ import ipaddress
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-TOKEN_HEADER = "X-Sandbox-Token"  # noqa: S105 - the header's name, not a secret
+TOKEN_HEADER = "X-Sandbox-Token"  # noqa: S105 - the name of the header, no secret
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _IN_PROCESS = frozenset({"testclient", "sandbox-in-process"})
 

@@ -14,6 +14,7 @@ from typing import Any
 
 Json = dict[str, Any]
 TEXT_UNITS_MAX = 4096
+ONE_UNIT_MAX = 0xFFFF  # characters above take two UTF-16 units
 CAPTION_UNITS_MAX = 1024
 STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler")
 BLOCKS = ("blockquote", "expandable_blockquote")
@@ -82,7 +83,7 @@ class Raw:
 
 def units(text: str) -> int:
     """The length in UTF-16 units."""
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)  # noqa: PLR2004
+    return len(text) + sum(1 for character in text if ord(character) > ONE_UNIT_MAX)
 
 
 def checked_link(url: str) -> str:
@@ -143,7 +144,7 @@ def _clean(text: str, entities: list[Raw]) -> tuple[str, list[Raw]]:
     kept: list[str] = []
     place = 0
     for character in text:
-        width = 2 if ord(character) > 0xFFFF else 1  # noqa: PLR2004
+        width = 2 if ord(character) > ONE_UNIT_MAX else 1
         if not _DROPPED.match(character):
             kept.append(_CONTROL.sub(" ", character))
             new_place += [place + step for step in range(1, width + 1)]
@@ -187,7 +188,24 @@ def arrange(entities: list[Raw]) -> list[Raw]:
                 Raw(start, stop - start, {"type": style})
                 for start, stop in _split(span, borders, solid + blocks)
             ]
-    return sorted(solid + blocks + styled, key=lambda raw: raw.order)
+    return sorted(solid + blocks + _nest(styled), key=lambda raw: raw.order)
+
+
+def _nest(styled: list[Raw]) -> list[Raw]:
+    """Split styles that cross each other: the later one is cut where the earlier one ends."""
+    nested: list[Raw] = []
+    waiting = sorted(styled, key=lambda raw: raw.order)
+    while waiting:
+        raw = waiting.pop(0)
+        crossed = next(
+            (other for other in nested if other.offset <= raw.offset < other.end < raw.end), None
+        )
+        if crossed is not None:
+            rest = Raw(crossed.end, raw.end - crossed.end, raw.data)
+            raw = Raw(raw.offset, crossed.end - raw.offset, raw.data)
+            waiting = sorted([*waiting, rest], key=lambda item: item.order)
+        nested.append(raw)
+    return nested
 
 
 def _without_overlap(entities: list[Raw]) -> list[Raw]:

@@ -7,7 +7,9 @@ Telegram could do.
 from __future__ import annotations
 
 from dataclasses import asdict, fields
-from typing import Any, get_args
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from bot.sandbox.acting import Acting
 from bot.sandbox.errors import ControlRefusal
@@ -17,6 +19,9 @@ from bot.sandbox.params import Params
 from bot.sandbox.staging import Staging
 
 Json = dict[str, Any]
+T = TypeVar("T")
+CHAT_TYPES: TypeAdapter[ChatType] = TypeAdapter(ChatType)
+STATUSES: TypeAdapter[MemberStatus] = TypeAdapter(MemberStatus)
 _TYPES: dict[str, type] = {
     "times": int,
     "code": int,
@@ -24,6 +29,15 @@ _TYPES: dict[str, type] = {
     "seconds": float,
     "chat_id": int,
 }
+
+
+def one_of(known: TypeAdapter[T], value: str, field: str) -> T:
+    """The value, if it is one of the known words."""
+    try:
+        return known.validate_python(value)
+    except ValidationError as cause:
+        expected = cause.errors()[0]["msg"]
+        raise ControlRefusal(field=field, value=value, cause=expected) from cause
 
 
 class Misbehaviour:
@@ -81,14 +95,12 @@ class Misbehaviour:
         return order(params)
 
     def _create_chat(self, params: Params) -> Json:
-        kind = params.text("type") or "group"
-        if kind not in get_args(ChatType):
-            raise ControlRefusal(type=kind, known=", ".join(get_args(ChatType)))
+        kind = one_of(CHAT_TYPES, params.text("type") or "group", "type")
         names = params.json("members", "members") or []
         members = [self.acting.person(name) for name in names]
         creator = self.acting.person(params.text("person"))
         title = params.text("title")
-        chat = self.staging.create_chat(creator, title, kind, members)  # type: ignore[arg-type]
+        chat = self.staging.create_chat(creator, title, kind, members)
         return {"chat_id": chat.id}
 
     def _create_topic(self, params: Params) -> Json:
@@ -114,14 +126,12 @@ class Misbehaviour:
         return {"frozen": frozen}
 
     def _standing(self, params: Params) -> Json:
-        status = params.text("status")
-        if status not in get_args(MemberStatus):
-            raise ControlRefusal(status=status, known=", ".join(get_args(MemberStatus)))
+        status = one_of(STATUSES, params.text("status"), "status")
         who = params.text("who")
         world = self.acting.world
         number = world.bot.id if who == "bot" else self.acting.person(who).id
         actor = self.acting.person(params.text("person"))
-        self.staging.set_standing(self._chat(params), number, status, actor)  # type: ignore[arg-type]
+        self.staging.set_standing(self._chat(params), number, status, actor)
         return {"status": status}
 
     def _privacy(self, params: Params) -> Json:

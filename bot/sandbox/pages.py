@@ -18,6 +18,7 @@ _TYPES = {
     "page.css": "text/css",
     "page.js": "text/javascript",
     "render.js": "text/javascript",
+    "panel.js": "text/javascript",
     "api.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }

@@ -77,6 +77,13 @@ class Params:
         except orjson.JSONDecodeError as cause:
             raise bad_request(detail=f"Can't parse {what} JSON object") from cause
 
+    def loose_json(self, name: str) -> Any:  # noqa: ANN401 - any JSON value
+        """As `json`, for arguments whose unreadable values the server ignores."""
+        try:
+            return self.json(name, name)
+        except ApiRefusal:
+            return None
+
     def upload(self, name: str) -> Upload | None:
         """The uploaded file of this argument, direct or by attach://."""
         if name in self.uploads:

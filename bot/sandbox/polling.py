@@ -36,12 +36,6 @@ class Polling:
         self._updates = updates
         self._ledger = ledger
         self._generation = 0
-        self._closing = False
-
-    def close(self) -> None:
-        """End the waiting poll, so that a server can stop."""
-        self._closing = True
-        self._world.updates_pulse.beat()
 
     async def get_updates(self, params: Params) -> list[dict[str, Any]]:
         """Confirm, then answer with what waits, or wait for it."""
@@ -49,7 +43,7 @@ class Polling:
             raise ApiRefusal(409, WEBHOOK_ACTIVE)
         limit = min(max(params.number("limit", LIMIT_MAX), 1), LIMIT_MAX)
         timeout = min(max(params.number("timeout"), 0), TIMEOUT_MAX)
-        self._updates.allow(params.json("allowed_updates", "allowed_updates"))
+        self._updates.allow(params.loose_json("allowed_updates"))
         self._updates.confirm(params.number("offset"))
         self._world.commit()
         found = self._answer(limit)
@@ -71,7 +65,7 @@ class Polling:
             if self._world.setup.webhook is not None:
                 raise ApiRefusal(409, WEBHOOK_SET)
             found = self._answer(limit)
-            if found or self._closing:
+            if found:
                 return found
             if not await pulse.beyond(version, clock, ends - clock.monotonic()):
                 return []

@@ -1,7 +1,8 @@
 """A counter that others can wait on.
 
 Keeps: whoever waits for "beyond N" is woken by the first beat after N, also when that beat came
-before the wait began; waiting costs no polling; time comes from the Clock port.
+before the wait began; waiting costs no polling; time comes from the Clock port; once closed, no
+wait lasts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ class Pulse:
 
     def __init__(self) -> None:
         self.version = 0
+        self.closed = False
         self._waiting: set[asyncio.Future[None]] = set()
 
     def beat(self) -> None:
@@ -26,11 +28,16 @@ class Pulse:
                 future.set_result(None)
         self._waiting.clear()
 
+    def close(self) -> None:
+        """The server stops: nobody waits any longer."""
+        self.closed = True
+        self.beat()
+
     async def beyond(self, version: int, clock: Clock, seconds: float) -> bool:
         """Wait until the version is beyond the given one; False when the time is up first."""
         if self.version > version:
             return True
-        if seconds <= 0:
+        if seconds <= 0 or self.closed:
             return False
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)

@@ -44,4 +44,5 @@ async def serve_sandbox(directory: Path, port: int, say: Callable[[str], None]) 
         say(f"TELEGRAM_API_URL={address}")
         say(f"TELEGRAM_BOT_TOKEN={box.token}")
         await ended.wait()
+        box.app.state.stop()  # ends the long polls, for which the server would wait
     sock.close()

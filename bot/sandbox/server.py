@@ -1,7 +1,8 @@
 """The sandbox as one Starlette application.
 
-Keeps: the Bot API, the control API and the page share one world; when the server stops, waiting
-polls end and the webhook loop is gone before the files are closed.
+Keeps: the Bot API, the control API and the page share one world; when the server stops, the webhook
+loop is gone before the files are closed. A server that waits for requests in flight before it ends
+the application (uvicorn does) calls `app.state.stop()` first: it ends all long polls.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bot.sandbox.misbehaviour import Misbehaviour
 from bot.sandbox.pages import page_routes
 from bot.sandbox.staging import Staging
 from bot.sandbox.updates import Updates
-from bot.sandbox.webhook import Pusher
+from bot.sandbox.webhook import WAITS, Pusher
 from bot.sandbox.world import World
 
 QUERY_SECONDS = 15
@@ -48,6 +49,7 @@ def create_app(
     page_token: str | None = None,
     directory: Path | None = None,
     query_seconds: int = QUERY_SECONDS,
+    webhook_waits: tuple[float, ...] = WAITS,
 ) -> Starlette:
     """The application over a world; `directory` keeps the ledger (and the token, for clients)."""
     ledger = Ledger(world.clock, directory)
@@ -58,7 +60,7 @@ def create_app(
     gate = Gate(page_token or world.ids.token())
     misbehaviour = Misbehaviour(faults, Staging(world, updates, acting), acting)
     control = Control(world, acting, misbehaviour, ledger, gate)
-    pusher = Pusher(world, updates, ledger, api.carry_out)
+    pusher = Pusher(world, updates, ledger, api.carry_out, waits=webhook_waits)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -66,7 +68,7 @@ def create_app(
         try:
             yield
         finally:
-            api.polling.close()
+            world.stop()
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
@@ -81,7 +83,7 @@ def create_app(
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.page_token = gate.token
-    app.state.polling = api.polling
+    app.state.stop = world.stop
     if directory is not None:
         _leave_token(directory, gate.token)
     return app

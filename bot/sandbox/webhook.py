@@ -29,19 +29,28 @@ Carry = Callable[[dict[str, Any]], Awaitable[None]]
 class Pusher:
     """The loop that delivers to the webhook while one is set."""
 
-    def __init__(self, world: World, updates: Updates, ledger: Ledger, carry: Carry) -> None:
+    def __init__(
+        self,
+        world: World,
+        updates: Updates,
+        ledger: Ledger,
+        carry: Carry,
+        *,
+        waits: tuple[float, ...] = WAITS,
+    ) -> None:
         self._world = world
         self._updates = updates
         self._ledger = ledger
         self._carry = carry
+        self._waits = waits
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, int] = {}
 
     async def run(self) -> None:
-        """Deliver until cancelled."""
+        """Deliver until cancelled, or until the world stops."""
         async with httpx.AsyncClient(timeout=ANSWER_SECONDS_MAX, trust_env=False) as client:
             try:
-                while True:
+                while not self._world.updates_pulse.closed:
                     version = self._world.updates_pulse.version
                     hook = self._world.setup.webhook
                     if hook is not None:
@@ -91,7 +100,7 @@ class Pusher:
         if not once:
             failures = self._failures.get(lane, 0)
             self._failures[lane] = failures + 1
-            await self._world.clock.sleep(WAITS[min(failures, len(WAITS) - 1)])
+            await self._world.clock.sleep(self._waits[min(failures, len(self._waits) - 1)])
 
     async def _post(self, client: httpx.AsyncClient, hook: Webhook, update: QueuedUpdate) -> str:
         """Post one update; "" when it was accepted, else what went wrong."""

@@ -133,6 +133,11 @@ class World:
         if any(name in {"QueuedUpdate", "-QueuedUpdate", "Setup"} for name, _ in change):
             self.updates_pulse.beat()
 
+    def stop(self) -> None:
+        """End every wait, so that a server can stop."""
+        self.pulse.close()
+        self.updates_pulse.close()
+
     def close(self) -> None:
         """Let go of the files."""
         self._journal.close()

@@ -132,7 +132,7 @@ def set_webhook(call: Call) -> bool:
         raise bad_request(detail="secret token contains unallowed characters")
     if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
         raise bad_request(detail="bad webhook: An HTTPS URL must be provided for webhook")
-    call.updates.allow(call.params.json("allowed_updates", "allowed_updates"))
+    call.updates.allow(call.params.loose_json("allowed_updates"))
     most = min(max(call.params.number("max_connections", 40), 1), 100)
     hook = Webhook(url=url, secret_token=secret, max_connections=most)
     call.world.put(call.world.setup.model_copy(update={"webhook": hook}))

@@ -28,11 +28,23 @@ from bot.sandbox.world import World
 Json = dict[str, Any]
 ACTIONS = frozenset(
     {
-        "cancel", "typing", "record_video", "upload_video", "record_audio", "upload_audio",
-        "record_voice", "upload_voice", "upload_photo", "upload_document", "find_location",
-        "choose_sticker", "pick_up_location", "record_video_note", "upload_video_note",
+        "cancel",
+        "typing",
+        "record_video",
+        "upload_video",
+        "record_audio",
+        "upload_audio",
+        "record_voice",
+        "upload_voice",
+        "upload_photo",
+        "upload_document",
+        "find_location",
+        "choose_sticker",
+        "pick_up_location",
+        "record_video_note",
+        "upload_video_note",
     }
-)  # fmt: skip
+)
 
 
 def _deliver(call: Call, chat: Chat, fields: Json) -> Json:

@@ -1,16 +1,12 @@
-"""Fixtures of the sandbox's tests."""
+"""The running sandbox that each test gets: fresh, in memory, on a port of its own."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
-from sys import path
 
 import pytest
 
-path.insert(0, str(Path(__file__).parent))
-
-from world_kit import Sandbox, sandbox  # noqa: E402 - the kit stands beside the tests
+from tests.bot.sandbox.world_kit import Sandbox, sandbox
 
 
 @pytest.fixture

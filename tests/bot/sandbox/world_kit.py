@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,7 +43,12 @@ class LoopClock:
     async def sleep(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
-        timer = loop.call_later(max(seconds, 0), lambda: done.done() or done.set_result(None))
+
+        def wake() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        timer = loop.call_later(max(seconds, 0), wake)
         try:
             await done
         finally:
@@ -92,7 +97,7 @@ class Sandbox:
         return str(body["description"])
 
     async def updates(self, offset: int = 0, **params: object) -> list[dict[str, object]]:
-        """getUpdates without waiting."""
+        """GetUpdates without waiting."""
         body = await self.call("getUpdates", offset=offset, **params)
         result = body["result"]
         assert isinstance(result, list)
@@ -106,44 +111,58 @@ class Sandbox:
         return int(sent["chat"]["id"])
 
 
+class _Server(uvicorn.Server):
+    """A server that says when it is up and leaves signals to pytest."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 @contextlib.asynccontextmanager
 async def serving(app: Starlette, port: int = 0) -> AsyncIterator[tuple[str, uvicorn.Server]]:
     """A uvicorn server on a free port of this machine."""
     listener = socket.create_server(("127.0.0.1", port))
     port = listener.getsockname()[1]
     config = uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=2)
-    server = uvicorn.Server(config)
-    started = asyncio.Event()
-    original = server.startup
-
-    async def startup(sockets: list[socket.socket] | None = None) -> None:
-        await original(sockets=sockets)
-        started.set()
-
-    server.startup = startup  # type: ignore[method-assign] # uvicorn has no other "is up" signal
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+    server = _Server(config)
     task = asyncio.ensure_future(server.serve(sockets=[listener]))
-    await asyncio.wait({task, asyncio.ensure_future(started.wait())}, return_when="FIRST_COMPLETED")
+    up = asyncio.ensure_future(server.up.wait())
+    await asyncio.wait({task, up}, return_when=asyncio.FIRST_COMPLETED)
     try:
         yield f"http://127.0.0.1:{port}", server
     finally:
-        if hasattr(app.state, "polling"):
-            app.state.polling.close()
+        if hasattr(app.state, "stop"):
+            app.state.stop()
         server.should_exit = True
         await task
         listener.close()
 
 
 @contextlib.asynccontextmanager
-async def sandbox(directory: Path | None = None) -> AsyncIterator[Sandbox]:
+async def sandbox(
+    directory: Path | None = None, *, webhook_waits: tuple[float, ...] = (0.5,)
+) -> AsyncIterator[Sandbox]:
     """A running sandbox with its clients."""
     clock = LoopClock()
     world = open_world(clock, CountingIds(), directory, token=TOKEN)
-    app = create_app(world, page_token=PAGE_TOKEN, directory=directory)
+    app = create_app(world, page_token=PAGE_TOKEN, directory=directory, webhook_waits=webhook_waits)
     async with serving(app) as (url, server):
-        request = HTTPXRequest(connection_pool_size=8)
+        request, polls = (HTTPXRequest(connection_pool_size=8) for _ in range(2))
         bot = Bot(
-            TOKEN, base_url=f"{url}/bot", base_file_url=f"{url}/file/bot", request=request
+            TOKEN,
+            base_url=f"{url}/bot",
+            base_file_url=f"{url}/file/bot",
+            request=request,
+            get_updates_request=polls,
         )
         async with (
             httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http,
