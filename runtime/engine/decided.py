@@ -54,7 +54,8 @@ async def decided(work: Work, stage: Stage) -> bool:
                 return Step(True)
             ended = nothing_to_do(current, job, now)
             return Step(False, ended.writes, ended.operation)
-        approval = await reads.get(APPROVALS.key(work.scope, job.approval or ""))
+        key = None if job.approval is None else APPROVALS.key(work.scope, job.approval)
+        approval = None if key is None else await reads.get(key)
         if approval is None:
             raise InvariantBroken(invariant="INV-15", detail=f"{job.id} has no approval")
         return _follow(work, current, job, approvals.expire(approval, now), now)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.domain import artifact as artifacts
 from runtime.domain import job as jobs
-from runtime.domain.artifact import Artifact, Ready
+from runtime.domain.artifact import Artifact, Ready, Writing
 from runtime.domain.job import Job, Source
 from runtime.domain.operation import Operation
 from runtime.domain.values import Trust
@@ -25,8 +26,8 @@ from runtime.engine.stages import (
     stop_job,
 )
 from runtime.engine.work import Step, Work
-from runtime.errors import BadInput
-from runtime.ports import Fetched, Reads
+from runtime.errors import AlreadyExists, BadInput
+from runtime.ports import Fetched, Put, Reads
 from runtime.stores.collections import ARTIFACTS, JOBS
 
 PRODUCER = "harmonia/read"
@@ -85,33 +86,50 @@ class Reading:
         if stored is not None and isinstance(stored.state, Ready):
             return stored, await self._spill.whole(work.store, work.scope, raw_id)
         fetched = await self._sources.bring(source)
-        artifact = await self._spill.store(
-            work.store,
-            work.scope,
-            fetched.data,
-            job=job.id,
-            content_type=fetched.content_type or source.declared_type or "application/octet-stream",
-            file_name=fetched.file_name or source.name,
-            trust=Trust.EXTERNAL,
-            producer=PRODUCER,
-            retention="source",
-            artifact_id=raw_id,
-            commit=fenced_by(work),
-        )
+        kind = fetched.content_type or source.declared_type or "application/octet-stream"
+        name = fetched.file_name or source.name
+        try:
+            artifact = await self._store(work, raw_id, fetched.data, kind, name)
+        except AlreadyExists:
+            await self._give_up(work, raw_id)
+            artifact = await self._store(work, raw_id, fetched.data, kind, name)
         return artifact, fetched.data
 
+    async def _give_up(self, work: Work, raw_id: str) -> None:
+        """An attempt that died left other bytes, of a source that has changed since.
+
+        They never became ready, so nothing rests on them, and these ones are stored instead.
+        """
+        key = ARTIFACTS.key(work.scope, raw_id)
+
+        async def body(reads: Reads, current: Operation) -> Step[None]:
+            del current
+            known = await reads.get(key)
+            if known is None or not isinstance(known.state, Writing):
+                return Step(None)
+            failed = artifacts.fail(known, "the source changed while it was stored", work.now())
+            return Step(None, (Put(key, failed),))
+
+        await work.commit(body)
+
     async def _text(self, work: Work, job: Job, converted: Converted) -> Artifact:
+        text = converted.text.encode()
+        return await self._store(work, f"{job.id}:text", text, TEXT_TYPE, "source.txt")
+
+    async def _store(
+        self, work: Work, id_: str, data: bytes, content_type: str, file_name: str
+    ) -> Artifact:
         return await self._spill.store(
             work.store,
             work.scope,
-            converted.text.encode(),
-            job=job.id,
-            content_type=TEXT_TYPE,
-            file_name="source.txt",
+            data,
+            job=work.operation.job,
+            content_type=content_type,
+            file_name=file_name,
             trust=Trust.EXTERNAL,
             producer=PRODUCER,
             retention="source",
-            artifact_id=f"{job.id}:text",
+            artifact_id=id_,
             commit=fenced_by(work),
         )
 
