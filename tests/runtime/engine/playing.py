@@ -327,3 +327,18 @@ async def play(
         VERIFY: Verifier(only),
     }
     return Play(kit, clock, cognition, desk, provider, handlers, spill, thinker)
+
+
+async def at_stage(folder: Path, stage: str, cognition: Scripted | None = None) -> Play:
+    """A job that stands before `stage`, decisions taken."""
+    one = await play(folder, cognition=cognition)
+    await one.begin()
+    for _ in range(20):
+        if (await one.job()).stage == stage:
+            return one
+        for operation in await one.ready():
+            await one.carry(operation)
+        if (await one.job()).stage != stage:
+            await one.approve()
+    message = f"{stage} was not reached"
+    raise AssertionError(message)

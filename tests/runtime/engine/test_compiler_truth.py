@@ -55,50 +55,6 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     await made.kit.store.close()
 
 
-class Counting:
-    """A store that counts the records it gave out and the transactions it ran."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.records = 0
-        self.transactions = 0
-        self.outside = 0
-
-    async def get(self, key: Key[R]) -> R | None:
-        self.outside += 1
-        return await self._store.get(key)
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        self.outside += 1
-        return await self._store.find(ask)
-
-    async def transact(self, body: Body[T]) -> T:
-        self.transactions += 1
-
-        async def counted(reads: Reads) -> Commit[T]:
-            return await body(_CountingReads(self, reads))
-
-        return await self._store.transact(counted)
-
-    async def close(self) -> None:
-        await self._store.close()
-
-
-class _CountingReads:
-    def __init__(self, counting: Counting, reads: Reads) -> None:
-        self._counting = counting
-        self._reads = reads
-
-    async def get(self, key: Key[R]) -> R | None:
-        self._counting.records += 1
-        return await self._reads.get(key)
-
-    async def find(self, ask: Ask[R]) -> Page[R]:
-        page = await self._reads.find(ask)
-        self._counting.records += len(page.rows)
-        return page
-
-
 @pytest.mark.parametrize(("more", "accepted"), [(-1, True), (0, True), (1, False)])
 async def test_authority_is_never_a_part_of_a_list(
     stage: Stage, more: int, *, accepted: bool
@@ -129,7 +85,7 @@ async def test_everything_is_read_in_one_transaction(tmp_path: Path) -> None:
     without_text: tuple[Agent, ...] = ("strategist", "writer", "reviewer", "chat")
     for agent in without_text:
         operation = await stage.get(OPERATIONS, f"job-1:{agent}")
-        counted.transactions = counted.outside = 0
+        counted.commits = counted.gets = counted.rows = 0
         await stage.compiler.compile(
             stage.store, ACME, operation, agent, step="s", model="offline-1"
         )

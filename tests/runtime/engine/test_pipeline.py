@@ -30,7 +30,7 @@ from runtime.ports import Put
 from runtime.stores.collections import ARTIFACTS, COMMANDS, JOBS
 from tests.effects_made import Crash, Provider
 from tests.runtime.engine.carrying import Watched
-from tests.runtime.engine.playing import TEXT, Desk, Play, Scripted, drafted, play
+from tests.runtime.engine.playing import TEXT, Desk, Play, Scripted, at_stage, drafted, play
 from tests.world import ACME, ManualClock, ReplyLosing
 
 CALLS = ["read:0", "analyse", "strategise", "write", "review"]
@@ -122,21 +122,6 @@ async def test_a_crash_at_any_commit_changes_no_outcome(tmp_path: Path) -> None:
         assert again <= (when == "before"), where.name
         assert one.desk.brought <= 2
         await one.kit.store.close()
-
-
-async def at_stage(folder: Path, stage: str, cognition: Scripted | None = None) -> Play:
-    """A job that stands before `stage`, decisions taken."""
-    one = await play(folder, cognition=cognition)
-    await one.begin()
-    for _ in range(20):
-        if (await one.job()).stage == stage:
-            return one
-        for operation in await one.ready():
-            await one.carry(operation)
-        if (await one.job()).stage != stage:
-            await one.approve()
-    message = f"{stage} was not reached"
-    raise AssertionError(message)
 
 
 @pytest.mark.parametrize("stage", ["read", "analyse", "strategise", "write", "review", "export"])

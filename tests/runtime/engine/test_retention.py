@@ -25,7 +25,7 @@ from runtime.engine.spill import Spill
 from runtime.errors import StoreUnavailable
 from runtime.ports import Blobs, Commit, Put, Reads
 from runtime.stores.collections import ARTIFACTS
-from tests.world import ACME, OTHER, ManualClock, make_kit
+from tests.world import ACME, OTHER, ManualClock, ReplyLosing, make_kit
 
 WEEK = RETENTION["ephemeral"]
 TICK = timedelta(microseconds=1)
@@ -77,9 +77,9 @@ class Room:
         return sorted(path.read_bytes() for path in self.folder.rglob("*") if path.is_file())
 
 
-@pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Room]:
-    kit = await make_kit(tmp_path)
+@pytest.fixture(params=[None, ReplyLosing], ids=["plain", "replies lost"])
+async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
+    kit = await make_kit(tmp_path, wrap=request.param)
     yield Room(kit, tmp_path / "blobs")
     await kit.store.close()
 

@@ -38,7 +38,7 @@ from runtime.errors import (
 from runtime.ports import Blobs, Commit, Put, Reads, Store
 from runtime.stores.collections import ARTIFACTS
 from runtime.stores.scoped import Scoped
-from tests.world import ACME, OTHER, ManualClock, make_kit
+from tests.world import ACME, OTHER, ManualClock, ReplyLosing, make_kit
 
 
 class Counted:
@@ -96,9 +96,9 @@ class Room:
         return found.state.name
 
 
-@pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Room]:
-    kit = await make_kit(tmp_path)
+@pytest.fixture(params=[None, ReplyLosing], ids=["plain", "replies lost"])
+async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
+    kit = await make_kit(tmp_path, wrap=request.param)
     yield Room(kit, tmp_path / "blobs")
     await kit.store.close()
 
