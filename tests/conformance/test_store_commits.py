@@ -131,7 +131,7 @@ async def test_a_find_notices_that_a_row_changed_or_left(backend: Backend) -> No
 @pytest.mark.parametrize("marks", [0, 1])
 async def test_two_reads_of_one_commit_belong_to_one_moment(backend: Backend, marks: int) -> None:
     store, other = backend.open(), backend.open()
-    await put(store, Put(A, Tally(value=1)), Put(B, Tally(value=1)))
+    await put(other, Put(A, Tally(value=1)), Put(B, Tally(value=1)))
     runs = 0
 
     async def body(reads: Reads) -> Commit[tuple[int, int]]:
@@ -151,7 +151,7 @@ async def test_two_reads_of_one_commit_belong_to_one_moment(backend: Backend, ma
 
 async def test_a_body_that_fails_on_two_moments_runs_again(backend: Backend) -> None:
     store, other = backend.open(), backend.open()
-    await put(store, Put(A, Tally(value=1)), Put(B, Tally(value=1)))
+    await put(other, Put(A, Tally(value=1)), Put(B, Tally(value=1)))
     runs = 0
 
     async def body(reads: Reads) -> Commit[int]:

@@ -315,7 +315,7 @@ async def test_a_full_disk_is_unavailable_for_the_commit_that_hit_it_only(tmp_pa
 
     async def huge(reads: Reads) -> Commit[int]:
         keys = [TALLIES.key(ACME, f"h{n}") for n in range(4)]
-        return Commit(0, [Put(key, Tally(value=0, token="x" * 9000)) for key in keys])
+        return Commit(0, [Create(key, Tally(value=0, token="x" * 9000)) for key in keys])
 
     outcomes = await asyncio.gather(
         store.transact(huge), store.transact(raise_it), return_exceptions=True
@@ -341,6 +341,47 @@ async def test_versions_go_on_above_every_version_ever_given(tmp_path: Path) -> 
         await store.close()
         await other.close()
     assert len(set(given)) == 9
+
+
+async def test_versions_of_a_commit_that_was_rolled_back_are_not_given_to_others(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t"
+    store, other = opened(path), opened(path)
+    pages = store._core._writer.execute("PRAGMA page_count").fetchone()[0]
+    store._core._writer.execute(f"PRAGMA max_page_count = {pages}")
+
+    async def huge(reads: Reads) -> Commit[None]:
+        return Commit(None, (Put(KEY, Tally(value=0, token="x" * 9000)),))
+
+    with pytest.raises(StoreUnavailable, match="SQLITE_FULL"):
+        await store.transact(huge)
+    store._core._writer.execute("PRAGMA max_page_count = 100000")
+    given: list[object] = []
+    for each in (store, other, store, other):
+        await each.transact(raise_it)
+        given += column(path, 'SELECT version FROM "r_tallies"')
+    assert len(set(given)) == 4
+    await store.close()
+    await other.close()
+
+
+async def test_a_cancelled_task_waits_while_its_commit_waits(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    store = SqliteStore.open(path, (TALLIES,), QuickClock(), SeededIds(), lock_seconds=60)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    task = asyncio.ensure_future(store.transact(raise_it))
+    for _ in range(10):
+        await QuickClock().sleep(0)
+        task.cancel()
+    assert not task.done()
+    other.execute("ROLLBACK")
+    other.close()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await store.get(KEY) == Tally(value=1)
+    await store.close()
 
 
 async def test_a_row_that_another_connection_changed_is_never_taken_for_the_known_one(
