@@ -70,6 +70,8 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
             box = open_sandbox(parts.kit.clock, parts.kit.ids, parts.sandbox_dir)
             box.app.router.routes[:0] = health_routes(parts.kit)
             await stack.enter_async_context(serving(box.app, sock))
+            # Ends the long polls of open chat pages, for which the server would wait.
+            stack.callback(box.app.state.stop)
             bot = await stack.enter_async_context(connected(box.token, address))
             say(f"Telegram sandbox, not Telegram. Open the chat page: {address}/")
         else:
