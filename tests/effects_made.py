@@ -121,23 +121,27 @@ def vote(person: str, digest: str) -> Vote:
     )
 
 
-def export(name: str = "job-1", *, title: str = "Launch: Бесплатно 🚀") -> Export:
-    """An export that Ana approved at `START`."""
-    drafted, analysed = revision(name, draft(title)), revision(name, analysis())
-    job = Job(
+def source() -> Source:
+    """A link whose credentials must not travel."""
+    return Source(
+        kind="link",
+        name="launch.md",
+        link="https://ana:secret@example.org/launch.md?token=1#top",
+        text="artifact-1",
+        text_digest=sha256(SOURCE.encode()),
+        text_chars=len(SOURCE),
+    )
+
+
+def exporting(name: str, drafted: Revision, analysed: Revision) -> Job:
+    """A job at its export."""
+    return Job(
         id=name,
         number=17,
         title="Launch",
         home="telegram:100",
         by=ANA,
-        source=Source(
-            kind="link",
-            name="launch.md",
-            link="https://ana:secret@example.org/launch.md?token=1#top",
-            text="artifact-1",
-            text_digest=sha256(SOURCE.encode()),
-            text_chars=len(SOURCE),
-        ),
+        source=source(),
         stage="export",
         steps=(Step(stage="decide_draft", at=START, note="by Ana"),),
         heads={"draft": drafted.ref, "analysis": analysed.ref},
@@ -147,24 +151,34 @@ def export(name: str = "job-1", *, title: str = "Launch: Бесплатно 🚀
         created_at=START,
         updated_at=START,
     )
-    terms = pack_terms(ACME, job, drafted, analysed)
-    assert isinstance(terms, Terms), terms
-    approval = Approval(
+
+
+def approved(job: Job, drafted: Revision, terms: Terms) -> Approval:
+    """Ana allowed exactly these terms at `START`."""
+    return Approval(
         id=f"{drafted.id}:approval",
-        job=name,
+        job=job.id,
         kind="effect",
         subject=drafted.ref,
         digest=terms.digest,
         terms=terms,
         policy_version=1,
         needed=1,
-        operation=f"{name}:export",
+        operation=f"{job.id}:export",
         requested_at=START,
         decide_by=START + timedelta(days=7),
         valid_for=timedelta(days=2),
         votes=(vote(ANA, terms.digest),),
         state=Approved(at=START, valid_until=START + timedelta(days=2)),
     )
+
+
+def export(name: str = "job-1", *, title: str = "Launch: Бесплатно 🚀") -> Export:
+    """An export that Ana approved at `START`."""
+    drafted, analysed = revision(name, draft(title)), revision(name, analysis())
+    job = exporting(name, drafted, analysed)
+    terms = pack_terms(ACME, job, drafted, analysed)
+    assert isinstance(terms, Terms), terms
     operation = Operation(
         id=f"{name}:export",
         kind="stage.export",
@@ -178,9 +192,9 @@ def export(name: str = "job-1", *, title: str = "Launch: Бесплатно 🚀
         created_at=START,
         state=Pending(ready_at=START),
     )
-    return Export(
-        job, approval, operation, (drafted, analysed), Policy(since=START), (member(ANA),)
-    )
+    approval = approved(job, drafted, terms)
+    revisions, policy = (drafted, analysed), Policy(since=START)
+    return Export(job, approval, operation, revisions, policy, (member(ANA),))
 
 
 def command(

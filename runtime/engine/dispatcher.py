@@ -261,7 +261,9 @@ async def begun(work: Work) -> bool:
     From then on only the dispatcher ends the export, whatever became of the job: work past
     dispatch is never called cancelled.
     """
-    job = await work.store.get(JOBS.key(work.scope, work.operation.job or ""))
+    if work.operation.job is None:
+        return False
+    job = await work.store.get(JOBS.key(work.scope, work.operation.job))
     if job is None or job.approval is None:
         return False
     key = COMMANDS.key(work.scope, command_id(job.approval))
@@ -340,10 +342,10 @@ def _refuse(turn: _Turn, admission: Ended | Blocked, command: Command | None) ->
 async def _wait(at: At, operation: Operation, command: Command) -> Turned:
     """An unknown command is never sent again: its reconciler or a person moves it on."""
     waiting = operations.wait(operation, command.id, at.now + WAIT_AT_MOST)
-    key = OPERATIONS.key(at.scope, command.holder.operation)
-    if await at.reads.get(key) is not None:
-        return Step(None, (), waiting)
     reconcile = reconcile_operation(at, command, operation)
+    for known in (command.holder.operation, reconcile.id):
+        if known != operation.id and await at.reads.get(OPERATIONS.key(at.scope, known)):
+            return Step(None, (), waiting)
     held = effects.hand_over(command, reconcile.fence)
     create = Create(OPERATIONS.key(at.scope, reconcile.id), reconcile)
     return Step(None, (*command_writes(at, held), create), waiting)

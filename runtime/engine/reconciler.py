@@ -133,7 +133,8 @@ async def _store(work: Work, looked: Command, answer: Answer) -> None:
 
 
 async def _subject(at: At, operation: Operation) -> Command:
-    command = await at.reads.get(COMMANDS.key(at.scope, operation.subject or ""))
+    subject = operation.subject
+    command = None if subject is None else await at.reads.get(COMMANDS.key(at.scope, subject))
     if command is None:
         raise InvariantBroken(invariant="INV-6", detail=f"{operation.id} has no command")
     return command

@@ -63,7 +63,8 @@ class Verifier:
 
 async def _received(work: Work) -> tuple[Receipt, Command]:
     """The receipt in question and its command."""
-    receipt = await work.store.get(RECEIPTS.key(work.scope, work.operation.subject or ""))
+    subject = work.operation.subject
+    receipt = None if subject is None else await work.store.get(RECEIPTS.key(work.scope, subject))
     if receipt is None:
         raise InvariantBroken(invariant="INV-7", detail=f"{work.operation.id} has no receipt")
     command = await work.store.get(COMMANDS.key(work.scope, receipt.command))

@@ -90,3 +90,17 @@ def sender(packs: Path, command: Command, at: tuple[int, signal.Signals] | None 
         return answer.model_dump_json()
 
     return fork(work)
+
+
+def at_call(event: str, action: Callable[[], None]) -> None:
+    """Let something happen in this process before its next call of a kind, once."""
+    done = False
+
+    def hook(name: str, arguments: tuple[object, ...]) -> None:
+        nonlocal done
+        del arguments
+        if name == event and not done:
+            done = True
+            action()
+
+    sys.addaudithook(hook)

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from runtime.domain.effect import Command
-from runtime.domain.job import Job
+from runtime.domain.effect import Applied, Command
+from runtime.domain.job import Done, Job
 from runtime.domain.operation import LEASE, Claimed, Operation, release
 from runtime.domain.receipt import LateAnswer, Receipt, Verification
 from runtime.domain.values import Record
@@ -25,7 +25,7 @@ from runtime.engine.scanner import Scanner
 from runtime.engine.verifier import Verifier
 from runtime.engine.work import Handler, Work
 from runtime.engine.worker import Worker
-from runtime.ports import Ask, Body, Commit, Hint, Key, Page, Put, Reads, Store
+from runtime.ports import Ask, Body, Commit, Hint, Key, Page, Put, Reads, Store, Write
 from runtime.stores.collections import (
     COMMANDS,
     JOBS,
@@ -34,7 +34,7 @@ from runtime.stores.collections import (
     RECEIPTS,
     VERIFICATIONS,
 )
-from tests.effects_made import Crash, Export, Only, Provider
+from tests.effects_made import Act, Crash, Export, Only, Provider, export
 from tests.world import ACME, ManualClock, make_kit
 
 R = TypeVar("R", bound=Record)
@@ -96,6 +96,14 @@ class Carrier:
         async def body(reads: Reads) -> Commit[None]:
             known = await reads.get(JOBS.key(ACME, export.job.id))
             return Commit(None, () if known is not None else tuple(export.writes))
+
+        await self.watched.store.transact(body)
+
+    async def put(self, *writes: Write) -> None:
+        """Change the world behind everybody's back."""
+
+        async def body(reads: Reads) -> Commit[None]:
+            return Commit(None, writes)
 
         await self.watched.store.transact(body)
 
@@ -207,3 +215,28 @@ async def carrier(
     kit = await make_kit(folder, clock=clock, seed=seed, wrap=lambda store: Watched(wrap(store)))
     assert isinstance(kit.store, Watched)
     return Carrier(kit, clock, kit.store, provider)
+
+
+async def begin(folder: Path, *script: Act) -> Carrier:
+    at = await carrier(folder, Provider(list(script)))
+    await at.begin(export())
+    return at
+
+
+async def settled(at: Carrier) -> None:
+    """The whole story is told once: one effect, one receipt, verified, done, nothing left over."""
+    assert len(at.provider.ledger) == 1
+    assert len(set(at.provider.calls)) == len(at.provider.calls)
+    receipts = await at.receipts()
+    assert [receipt.outcome for receipt in receipts] == ["applied"]
+    command = await at.command()
+    assert command is not None
+    assert command.state == Applied(at=receipts[0].at, receipt=receipts[0].id)
+    job = await at.job()
+    assert isinstance(job.state, Done)
+    assert (job.stage, job.receipt) == ("done", receipts[0].id)
+    assert [step.stage for step in job.steps] == ["decide_draft", "export", "verify"]
+    looks = await at.looks()
+    assert looks[-1].verified
+    assert job.verification == looks[-1].id
+    assert {operation.state.name for operation in await at.operations()} == {"succeeded"}

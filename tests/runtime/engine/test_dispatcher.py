@@ -2,65 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from runtime.domain import job as jobs
 from runtime.domain.approval import Consumed
-from runtime.domain.effect import Applied, Dispatched, Failed, Prepared, Unknown
-from runtime.domain.job import Done, NeedsPerson
+from runtime.domain.effect import (
+    Applied,
+    ClosedUnproven,
+    CommandCancelled,
+    CommandState,
+    Dispatched,
+    Failed,
+    Prepared,
+    Unknown,
+)
+from runtime.domain.job import NeedsPerson
 from runtime.domain.operation import Cancelled, OperatorRequired, Pending, Succeeded, Waiting
 from runtime.domain.people import Role
 from runtime.domain.policy import Policy
+from runtime.domain.values import Fence
 from runtime.engine.dispatcher import TRIES_MAX, Dispatcher, begun
 from runtime.engine.effects import reconcile_id
 from runtime.errors import FenceLost
-from runtime.ports import Ask, Commit, Put, Reads, Store, Write
-from runtime.stores.collections import APPROVALS, JOBS, MARKERS, MEMBERS, POLICIES
-from runtime.stores.sqlite import SqliteStore
-from tests.conformance.stores import Lossy
-from tests.effects_made import ANA, Act, Crash, Only, Provider, export, member
-from tests.runtime.engine.carrying import Carrier, carrier
+from runtime.ports import Ask, Delete, Put, Write
+from runtime.stores.collections import (
+    APPROVALS,
+    COMMANDS,
+    JOBS,
+    MARKERS,
+    MEMBERS,
+    OPERATIONS,
+    POLICIES,
+)
+from tests.effects_made import ANA, Act, Crash, Only, Provider, command, export, member, vote
+from tests.runtime.engine.carrying import Carrier, begin, carrier, settled
 from tests.world import ACME, START
 
 EXPORT_ID = "job-1:export"
-
-
-async def put(at: Carrier, write: Write) -> None:
-    async def body(reads: Reads) -> Commit[None]:
-        return Commit(None, (write,))
-
-    await at.watched.store.transact(body)
-
-
-async def begin(folder: Path, *script: Act) -> Carrier:
-    at = await carrier(folder, Provider(list(script)))
-    await at.begin(export())
-    return at
-
-
-async def settled(at: Carrier) -> None:
-    """The whole story is told once: one effect, one receipt, verified, done, nothing left over."""
-    assert len(at.provider.ledger) == 1
-    assert len(set(at.provider.calls)) == len(at.provider.calls)
-    receipts = await at.receipts()
-    assert [receipt.outcome for receipt in receipts] == ["applied"]
-    command = await at.command()
-    assert command is not None
-    assert command.state == Applied(at=receipts[0].at, receipt=receipts[0].id)
-    job = await at.job()
-    assert isinstance(job.state, Done)
-    assert (job.stage, job.receipt) == ("done", receipts[0].id)
-    assert [step.stage for step in job.steps] == ["decide_draft", "export", "verify"]
-    looks = await at.looks()
-    assert looks[-1].verified
-    assert job.verification == looks[-1].id
-    assert {operation.state.name for operation in await at.operations()} == {"succeeded"}
 
 
 async def test_an_approved_effect_becomes_a_receipt_and_a_verified_job(tmp_path: Path) -> None:
@@ -93,125 +74,6 @@ async def test_the_intent_is_stored_before_the_provider_is_contacted(tmp_path: P
     assert command is not None
     assert command.terms_digest == export().approval.digest
     assert isinstance(command.state, Dispatched)
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_crash_at_any_commit_ends_in_one_effect(
-    tmp_path: Path, when: Literal["before", "after"]
-) -> None:
-    """INV-6: the provider's ledger is the judge."""
-    crashes = 0
-    for number in range(1, 30):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        first = await begin(folder)
-        first.watched.crash_at = (first.watched.count + number, when)
-        try:
-            await first.to_the_end()
-        except Crash:
-            crashes += 1
-        else:
-            await settled(first)
-            break
-        second = await carrier(folder, first.provider, clock=first.clock, seed=number)
-        await second.to_the_end()
-        await settled(second)
-    assert crashes == 7  # two claims; prepared, dispatched, observed, settled; the look
-
-
-async def test_two_crashes_at_any_two_commits_end_in_one_effect(tmp_path: Path) -> None:
-    """INV-6: also the recovery may die."""
-    pairs = seed = 0
-    for one in range(1, 8):
-        for two in range(1, 8):
-            folder = tmp_path / f"{one}-{two}"
-            folder.mkdir()
-            at = await begin(folder)
-            for number in (one, two):
-                at.watched.crash_at = (at.watched.count + number, "after")
-                with contextlib.suppress(Crash):
-                    await at.to_the_end()
-                seed += 1
-                at = await carrier(folder, at.provider, clock=at.clock, seed=seed)
-            await at.to_the_end()
-            await settled(at)
-            pairs += 1
-    assert pairs == 49
-
-
-@pytest.mark.parametrize("act", ["crash", "apply, crash", "apply, reply lost", "reply lost"])
-async def test_a_send_whose_answer_is_missing_is_looked_for_and_never_repeated(
-    tmp_path: Path, act: Act
-) -> None:
-    """INV-6: only proof of absence opens the second attempt."""
-    at = await begin(tmp_path, act)
-    if "crash" in act:
-        with pytest.raises(Crash):
-            await at.carry(EXPORT_ID)
-        at = await carrier(tmp_path, at.provider, clock=at.clock, seed=1)
-    await at.to_the_end()
-    await settled(at)
-    assert at.provider.reconciled == 1
-    attempts = [attempt for _, attempt in at.provider.calls]
-    assert attempts == ([1] if act.startswith("apply") else [1, 2])
-    origin = "reconciliation" if act.startswith("apply") else "observation"
-    assert (await at.receipts())[0].origin == origin
-
-
-def losing(when: Literal["before", "after"]) -> Callable[[Store], Store]:
-    """Each transaction loses its first reply."""
-
-    def wrap(store: Store) -> Store:
-        assert isinstance(store, SqliteStore)
-        return Lossy(store, when)
-
-    return wrap
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("act", ["apply", "reply lost", "reject", "not entered"])
-async def test_lost_replies_of_commits_change_no_outcome(
-    tmp_path: Path, act: Act, when: Literal["before", "after"]
-) -> None:
-    ends = []
-    for name, lossy in (("lossy", True), ("plain", False)):
-        folder = tmp_path / name
-        folder.mkdir()
-        provider = Provider([act])
-        at = await carrier(
-            folder,
-            provider,
-            wrap=losing(when) if lossy else lambda store: store,
-        )
-        await at.begin(export())
-        await at.to_the_end()
-        ends.append((await at.everything(), provider.calls, provider.ledger))
-    assert ends[0] == ends[1]
-
-
-async def test_a_stale_epoch_is_refused_at_every_commit_and_changes_nothing(tmp_path: Path) -> None:
-    """INV-3."""
-    refused = 0
-    for number in range(1, 10):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        at = await begin(folder)
-        work = await at.claim(EXPORT_ID)
-        seen: list[list[str]] = []
-
-        async def steal(at: Carrier = at, seen: list[list[str]] = seen) -> None:
-            await at.steal(EXPORT_ID)
-            seen.append(await at.everything())
-
-        at.watched.before = (at.watched.count + number, steal)
-        try:
-            await at.handlers["stage.export"](work)
-        except FenceLost:
-            refused += 1
-            assert await at.everything() == seen[0]
-        else:
-            break
-    assert refused == 4  # prepared, dispatched, observed, settled
 
 
 async def test_an_answer_that_comes_too_late_is_evidence_and_no_outcome(tmp_path: Path) -> None:
@@ -335,7 +197,7 @@ async def test_without_a_connector_nothing_is_prepared_and_a_person_is_told(tmp_
 async def changes_between_intent_and_dispatch(tmp_path: Path, write: Write) -> Carrier:
     """The world changes after the intent is stored and before anything is sent."""
     at = await begin(tmp_path)
-    at.watched.before = (at.watched.count + 3, lambda: put(at, write))
+    at.watched.before = (at.watched.count + 3, lambda: at.put(write))
     await at.carry(EXPORT_ID)
     return at
 
@@ -373,7 +235,7 @@ async def test_a_job_that_is_stopped_after_dispatch_still_gets_its_receipt(tmp_p
     at = await begin(tmp_path, "apply, reply lost")
     await at.carry(EXPORT_ID)
     stopped = jobs.stop(await at.job(), "cancelled", "by Ana", START)
-    await put(at, Put(JOBS.key(ACME, "job-1"), stopped))
+    await at.put(Put(JOBS.key(ACME, "job-1"), stopped))
     await at.to_the_end()
     assert [receipt.outcome for receipt in await at.receipts()] == ["applied"]
     job = await at.job()
@@ -402,3 +264,93 @@ async def test_begun_says_whether_the_effect_has_its_command(tmp_path: Path) -> 
     assert not await begun(work)
     await at.handlers["stage.export"](work)
     assert await begun(work)
+
+
+async def state_of(
+    folder: Path, command_state: CommandState, *, holder: str = EXPORT_ID
+) -> Carrier:
+    """An export that finds its command in this state when it is claimed."""
+    at = await begin(folder)
+    stored = command().model_copy(update={"state": command_state})
+    held = stored.model_copy(update={"holder": Fence(operation=holder, epoch=1)})
+    await at.put(Put(COMMANDS.key(ACME, held.id), held))
+    await at.carry(EXPORT_ID)
+    assert at.provider.calls == []
+    return at
+
+
+@pytest.mark.parametrize(
+    ("state", "ends"),
+    [
+        (Applied(at=START, receipt="r"), "succeeded"),
+        (Failed(at=START, reason="too long"), "failed"),
+        (CommandCancelled(at=START, reason="stopped"), "failed"),
+        (ClosedUnproven(at=START, by=ANA, reason="enough"), "failed"),
+    ],
+)
+async def test_a_settled_command_ends_its_export_without_another_word(
+    tmp_path: Path, state: CommandState, ends: str
+) -> None:
+    at = await state_of(tmp_path, state)
+    assert (await at.operation(EXPORT_ID)).state.name == ends
+
+
+async def test_an_unknown_command_without_its_reconciler_gets_one(tmp_path: Path) -> None:
+    """INV-19: waiting for nobody would be for ever."""
+    at = await state_of(tmp_path, Unknown(dispatched_at=START, at=START, reason="lost"))
+    stored = await at.command()
+    assert stored is not None
+    assert stored.holder.operation == reconcile_id(stored)
+    assert isinstance((await at.operation(reconcile_id(stored))).state, Pending)
+    assert isinstance((await at.operation(EXPORT_ID)).state, Waiting)
+
+
+@pytest.mark.parametrize(
+    "state", [Prepared(at=START, ready_at=START), Dispatched(at=START)], ids=["prepared", "sent"]
+)
+async def test_a_command_that_another_operation_holds_is_left_alone(
+    tmp_path: Path, state: CommandState
+) -> None:
+    at = await state_of(tmp_path, state, holder="other")
+    stored = await at.command()
+    assert stored is not None
+    assert stored.state == state
+    assert isinstance((await at.operation(EXPORT_ID)).state, Waiting)
+
+
+async def test_an_effect_with_an_approved_time_waits_for_it(tmp_path: Path) -> None:
+    at = await carrier(tmp_path, Provider())
+    made = export()
+    noon = START + timedelta(hours=3)
+    terms = made.terms.model_copy(update={"not_before": noon})
+    votes = (vote(ANA, terms.digest),)
+    changes = {"terms": terms, "digest": terms.digest, "votes": votes}
+    made.approval = made.approval.model_copy(update=changes)
+    await at.begin(made)
+    await at.carry(EXPORT_ID)
+    assert at.provider.calls == []
+    assert (await at.operation(EXPORT_ID)).state == Pending(ready_at=noon)
+    at.clock.advance(timedelta(hours=3))
+    await at.to_the_end()
+    await settled(at)
+
+
+@pytest.mark.parametrize("missing", ["job", "approval", "the job's approval", "name"])
+async def test_an_export_of_nothing_stands_in_front_of_a_person(
+    tmp_path: Path, missing: str
+) -> None:
+    at = await begin(tmp_path)
+    made = export()
+    without = made.job.model_copy(update={"approval": None})
+    nameless = made.operation.model_copy(update={"job": None})
+    writes: dict[str, Write] = {
+        "job": Delete(JOBS.key(ACME, "job-1")),
+        "approval": Delete(APPROVALS.key(ACME, made.approval.id)),
+        "the job's approval": Put(JOBS.key(ACME, "job-1"), without),
+        "name": Put(OPERATIONS.key(ACME, EXPORT_ID), nameless),
+    }
+    await at.put(writes[missing])
+    work = await at.claim(EXPORT_ID)
+    assert not await begun(work)
+    await at.handlers["stage.export"](work)
+    assert isinstance((await at.operation(EXPORT_ID)).state, OperatorRequired)

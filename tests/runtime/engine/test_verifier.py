@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from runtime.domain import job as jobs
 from runtime.domain.effect import Command, Finding
 from runtime.domain.job import Done, NeedsPerson
 from runtime.domain.operation import OperatorRequired, Succeeded, wake
 from runtime.engine.effects import verify_id
 from runtime.engine.verifier import Verifier
-from runtime.errors import FenceLost
-from runtime.ports import Commit, Put, Reads, Write
-from runtime.stores.collections import COMMANDS, JOBS, OPERATIONS
+from runtime.errors import FenceLost, InvariantBroken
+from runtime.ports import Delete, Put, Write
+from runtime.stores.collections import COMMANDS, JOBS, OPERATIONS, RECEIPTS
 from tests.effects_made import Only, Provider, export
 from tests.runtime.engine.carrying import Carrier, carrier
 from tests.world import ACME, START
@@ -27,13 +29,6 @@ async def received(folder: Path, provider: Provider | None = None) -> Carrier:
     await at.begin(export())
     await at.carry("job-1:export")
     return at
-
-
-async def put(at: Carrier, *writes: Write) -> None:
-    async def body(reads: Reads) -> Commit[None]:
-        return Commit(None, writes)
-
-    await at.watched.store.transact(body)
 
 
 async def test_what_is_found_as_received_makes_the_job_done(tmp_path: Path) -> None:
@@ -68,7 +63,7 @@ async def test_a_person_may_ask_for_another_look_and_both_are_kept(tmp_path: Pat
     await at.carry(VERIFY_ID)
     at.provider.damaged = False
     woken = wake(await at.operation(VERIFY_ID), at.clock.now())
-    await put(at, Put(OPERATIONS.key(ACME, VERIFY_ID), woken))
+    await at.put(Put(OPERATIONS.key(ACME, VERIFY_ID), woken))
     await at.carry(VERIFY_ID)
     assert [look.verified for look in await at.looks()] == [False, True]
     assert isinstance((await at.job()).state, Done)
@@ -103,7 +98,7 @@ async def test_a_command_that_was_changed_behind_its_receipt_is_not_verified(
     other = command.model_copy(
         update={"terms": command.terms.model_copy(update={"account": "else"})}
     )
-    await put(at, Put(COMMANDS.key(ACME, command.id), other))
+    await at.put(Put(COMMANDS.key(ACME, command.id), other))
     await at.carry(VERIFY_ID)
     (look,) = await at.looks()
     assert (look.verified, look.method) == (False, "stored_terms")
@@ -119,7 +114,7 @@ async def test_without_a_connector_nothing_is_called_verified(tmp_path: Path) ->
 async def test_a_stopped_job_stays_stopped_and_the_look_is_stored(tmp_path: Path) -> None:
     at = await received(tmp_path)
     stopped = jobs.stop(await at.job(), "cancelled", "by Ana", START)
-    await put(at, Put(JOBS.key(ACME, "job-1"), stopped))
+    await at.put(Put(JOBS.key(ACME, "job-1"), stopped))
     await at.carry(VERIFY_ID)
     job = await at.job()
     assert job.state == stopped.state
@@ -139,3 +134,23 @@ async def test_a_stale_verifier_is_refused_and_changes_nothing(tmp_path: Path) -
     else:
         message = "a stale verifier wrote"
         raise AssertionError(message)
+
+
+@pytest.mark.parametrize("missing", ["subject", "receipt", "command", "job"])
+async def test_a_look_at_nothing_is_a_defect_and_is_said(tmp_path: Path, missing: str) -> None:
+    at = await received(tmp_path)
+    command = await at.command()
+    assert command is not None
+    operation = await at.operation(VERIFY_ID)
+    writes: dict[str, Write] = {
+        "subject": Put(
+            OPERATIONS.key(ACME, VERIFY_ID), operation.model_copy(update={"subject": None})
+        ),
+        "receipt": Delete(RECEIPTS.key(ACME, RECEIPT_ID)),
+        "command": Delete(COMMANDS.key(ACME, command.id)),
+        "job": Delete(JOBS.key(ACME, "job-1")),
+    }
+    await at.put(writes[missing])
+    with pytest.raises(InvariantBroken):
+        await at.carry(VERIFY_ID)
+    assert await at.looks() == []
