@@ -37,7 +37,7 @@ from runtime.errors import (
     ScopeViolation,
     StoreUnavailable,
 )
-from runtime.ports import Blobs, Commit, Create, Put, Reads, Store
+from runtime.ports import Blobs, Commit, Put, Reads, Store
 from runtime.stores.collections import ARTIFACTS, OPERATIONS
 from runtime.stores.scoped import Scoped
 from tests.world import ACME, OTHER, ManualClock, ReplyLosing, make_kit
@@ -178,7 +178,7 @@ async def test_other_bytes_after_a_crash_are_refused_until_it_is_given_up(room: 
     await room.blobs.write(blob_name(ACME, writing), pieces(b"first"))
 
     async def body(_: Reads) -> Commit[None]:
-        return Commit(None, (Create(ARTIFACTS.key(ACME, "a1"), writing),))
+        return Commit(None, (Put(ARTIFACTS.key(ACME, "a1"), writing),))
 
     await room.store.transact(body)
     with pytest.raises(AlreadyExists):
@@ -223,11 +223,13 @@ async def test_a_late_writer_of_a_given_up_generation_leaves_no_bytes(room: Room
     assert await room.size(failed) is None
 
 
-async def test_equal_writers_at_once_end_at_one_artifact(room: Room) -> None:
+async def test_equal_writers_at_once_end_at_one_artifact(tmp_path: Path) -> None:
+    room = Room(await make_kit(tmp_path), FileBlobs(tmp_path / "blobs"))
     ended = await asyncio.gather(
         *(room.put(pieces(TEXT[:9], TEXT[9:]), artifact_id="a1") for _ in range(5))
     )
     assert len({artifact.model_dump_json() for artifact in ended}) == 1
+    await room.kit.store.close()
 
 
 async def test_one_failing_writer_does_not_fail_another(room: Room) -> None:
@@ -331,7 +333,7 @@ async def claimed(room: Room) -> Work:
     assert isinstance(operation, Operation)
 
     async def body(_: Reads) -> Commit[None]:
-        return Commit(None, (Create(OPERATIONS.key(ACME, "op-1"), operation),))
+        return Commit(None, (Put(OPERATIONS.key(ACME, "op-1"), operation),))
 
     await room.store.transact(body)
     return Work(room.kit, ACME, operation)
