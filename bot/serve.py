@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -26,6 +27,7 @@ from bot.telegram.setup import begin_polling, self_check, use_webhook
 from bot.web.health import health_routes
 from bot.web.serving import listen, serving
 from bot.web.telegram import telegram_webhook
+from runtime.domain.lease import SERVICE_LEASE
 from runtime.engine.projector import Projector
 from runtime.engine.retention import Cursors, sweep
 from runtime.engine.scanner import Scanner
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from telegram import Bot
 
 SCAN_SECONDS: Final = 1.0
+TERM_MIN: Final = timedelta(seconds=3 * SCAN_SECONDS)
+"""A lease must outlast the pauses of its loop."""
 PROJECT_SECONDS: Final = 0.5
 RETENTION_SECONDS: Final = 60.0
 RETENTION_PAGE: Final = 100
@@ -147,6 +151,9 @@ async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: 
     kit = parts.kit
     projector, scanner = Projector(kit), Scanner(kit)
     cursors: Cursors | None = None
+    # What a killed process left is found by the scanner: it must not stay away for longer than
+    # the claims that it is to release.
+    term = max(TERM_MIN, min(SERVICE_LEASE, settings.lease))
 
     async def scan() -> bool:
         return (await scanner.once()).busy
@@ -172,8 +179,9 @@ async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: 
             idle_seconds=PROJECT_SECONDS,
             single=True,
             watch="markers",
+            term=term,
         ),
-        loop(kit, stop, "scanner", scan, idle_seconds=SCAN_SECONDS, single=True),
+        loop(kit, stop, "scanner", scan, idle_seconds=SCAN_SECONDS, single=True, term=term),
         loop(kit, stop, "retention", retain, idle_seconds=RETENTION_SECONDS, single=True),
         wake_when_stopped(),
     ]

@@ -115,6 +115,7 @@ async def loop(
     idle_seconds: float,
     single: bool = False,
     watch: str | None = None,
+    term: timedelta = SERVICE_LEASE,
 ) -> None:
     """Run `once` until stopped. It says whether it did something (then it runs again at once).
 
@@ -126,14 +127,15 @@ async def loop(
         idle_seconds: how long to pause after a round that found nothing.
         single: whether only one process may run it at a time.
         watch: a collection whose changes by this process end the pause.
+        term: how long the lease of a killed process keeps others from running it.
     """
     signal = kit.signals.of(watch) if watch else None
-    holder = Holder(kit, f"service:{name}") if single else None
+    holder = Holder(kit, f"service:{name}", term) if single else None
     faults = 0
     while not stop.asked:
         try:
             if holder is not None and not await holder.take():
-                await stop.pause(kit, SERVICE_LEASE.total_seconds() / 3)
+                await stop.pause(kit, term.total_seconds() / 3)
                 continue
             if signal is not None:
                 signal.clear()
