@@ -47,7 +47,13 @@ async def pair(name: str, number: int, reads: Reads) -> Commit[None]:
 
 async def main() -> None:
     path, what, *rest = sys.argv[1:]
-    store = SqliteStore.open(Path(path), SUITE, SystemClock(), SystemIds())
+    store = SqliteStore.open(
+        Path(path),
+        SUITE,
+        SystemClock(),
+        SystemIds(),
+        deadline_seconds=60,  # the machine may be busy
+    )
     print("ready", flush=True)
     if what == "count":
         await count(store, int(rest[0]), int(rest[1]))
