@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -42,6 +43,11 @@ class SandboxClient:
             transport=transport,
             trust_env=False,
         )
+
+    @classmethod
+    def at(cls, base_url: str, directory: Path) -> Self:
+        """A client that reads the run's token where the server left it."""
+        return cls(base_url, (directory / "page-token").read_text("utf-8"))
 
     async def __aenter__(self) -> Self:
         return self

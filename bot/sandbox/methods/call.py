@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.sandbox.errors import ApiRefusal, bad_request, forbidden
+from bot.sandbox.markup_given import read_given
 from bot.sandbox.markup_html import HtmlReader
 from bot.sandbox.markup_markdown import MarkdownV2Reader, read_markdown
 from bot.sandbox.markup_text import Raw, settle, units
@@ -94,15 +95,16 @@ def reply_of(call: Call, chat: Chat) -> tuple[int | None, str | None]:
             "message_id": call.params.number("reply_to_message_id"),
             "allow_sending_without_reply": call.params.flag("allow_sending_without_reply"),
         }
-    number = value.get("message_id") or 0
-    if not isinstance(number, int) or number <= 0:
+    given = Params(value)
+    number = given.number("message_id")
+    if number <= 0:
         return None, None
-    original = call.world.get(Message, int(value.get("chat_id") or chat.id), number)
+    original = call.world.get(Message, given.number("chat_id", chat.id), number)
     if original is None or original.chat_id != chat.id:
         if value.get("allow_sending_without_reply"):
             return None, None
         raise bad_request(detail="message to be replied not found")
-    quote = value.get("quote")
+    quote = given.text("quote") or None
     if quote and quote not in (original.text or original.caption or ""):
         raise bad_request(detail="QUOTE_TEXT_INVALID")
     return number, quote
@@ -119,7 +121,7 @@ def formatted(
     if raw and mode not in {"", "none"}:
         text, marks = _parse(raw, mode)
     else:
-        text, marks = raw, _given(call.params.json(entities_name, "entities"))
+        text, marks = raw, read_given(raw, call.params.loose_json(entities_name))
     text, entities = settle(text, marks)
     return text, tuple(entities)
 
@@ -132,22 +134,6 @@ def _parse(raw: str, mode: str) -> tuple[str, list[Raw]]:
     if mode == "markdown":
         return read_markdown(raw)
     raise bad_request(detail="Unsupported parse_mode")
-
-
-def _given(value: object) -> list[Raw]:
-    if not isinstance(value, list):
-        return []
-    marks = []
-    for item in value:
-        if not isinstance(item, dict) or not isinstance(item.get("type"), str):
-            raise bad_request(detail="Can't parse MessageEntity: expected an Object")
-        data = {key: held for key, held in item.items() if key not in {"offset", "length"}}
-        if isinstance(data.get("user"), dict):
-            data["user_id"] = data.pop("user").get("id", 0)
-        if data["type"] in {"mention", "hashtag", "cashtag", "bot_command", "url", "email"}:
-            continue  # found in the text itself
-        marks.append(Raw(int(item.get("offset", 0)), int(item.get("length", 0)), data))
-    return marks
 
 
 def text_argument(call: Call) -> tuple[str, tuple[Json, ...]]:
