@@ -6,14 +6,11 @@ killing this process at any moment loses nothing that was acknowledged.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-
-import structlog
 
 from bot.keys import FileKeys
 from bot.settings import Settings
@@ -26,8 +23,6 @@ from runtime.stores.collections import ALL, MEMBERS, PAIRING_CODES, POLICIES
 from runtime.stores.sqlite import SqliteStore
 from runtime.system import SystemClock, SystemIds
 from runtime.wakes.local import LocalWakes
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +98,3 @@ async def seed(parts: Base) -> str | None:
         return Commit(True, tuple(writes))
 
     return code if await kit.commit(body) else None
-
-
-async def together(services: dict[str, Callable[[], Awaitable[None]]]) -> None:
-    """Run services side by side. One that ends by a fault takes the process down, loudly."""
-    async with asyncio.TaskGroup() as group:
-        for name, service in services.items():
-            group.create_task(_named(name, service))
-
-
-async def _named(name: str, service: Callable[[], Awaitable[None]]) -> None:
-    log.info("service_started", service=name)
-    await service()
-    log.info("service_ended", service=name)
