@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from connectors.content_pack.payload import pack_terms
+from connectors.content_pack.payload import EFFECT, Origin, build_payload
 from runtime.domain.approval import Approval, Approved, Vote
 from runtime.domain.effect import (
     Answer,
@@ -177,8 +177,9 @@ def export(name: str = "job-1", *, title: str = "Launch: Бесплатно 🚀
     """An export that Ana approved at `START`."""
     drafted, analysed = revision(name, draft(title)), revision(name, analysis())
     job = exporting(name, drafted, analysed)
-    terms = pack_terms(ACME, job, drafted, analysed)
-    assert isinstance(terms, Terms), terms
+    origin = Origin(ACME, job, (analysed.ref, drafted.ref))
+    payload = build_payload(draft(title), analysis(), origin)
+    terms = Terms(effect=EFFECT, account="packs", revision=drafted.ref, payload=payload)
     operation = Operation(
         id=f"{name}:export",
         kind="stage.export",

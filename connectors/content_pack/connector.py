@@ -88,6 +88,16 @@ def _plan(command: Command) -> _Plan:
     )
 
 
+def archive(command: Command) -> tuple[str, bytes]:
+    """The file name and the bytes of a command's pack: a function of the command alone.
+
+    Raises:
+        PackRefused: the command is not about a pack.
+    """
+    plan = _plan(command)
+    return plan.name, plan.data
+
+
 class ContentPack:
     """Connector of `content_pack.export`, writing below one folder of this machine."""
 

@@ -16,16 +16,12 @@ from pydantic import Field, ValidationError
 
 from connectors.content_pack.errors import PackRefused
 from runtime.domain.canonical import canonical_text
-from runtime.domain.effect import Finding, Terms
 from runtime.domain.job import Job
 from runtime.domain.proposal import Analysis, Draft, Quote, Section, Short
-from runtime.domain.revision import Revision, RevisionRef
+from runtime.domain.revision import RevisionRef
 from runtime.domain.values import Digest, Id, Name, Record, Tenant
-from runtime.errors import BadInput
 
 EFFECT: Final = "content_pack.export"
-ACCOUNT: Final = "packs"
-"""Packs need no account; the folder follows from the tenant."""
 FORMAT: Final = "harmonia-pack/1"
 PAYLOAD_CHARS_MAX: Final = 190_000
 """Under the limit of a record's text, with room for what quoting it again adds."""
@@ -119,19 +115,6 @@ def read_payload(text: str) -> PackPayload:
     if not cited <= {quote.id for quote in payload.quotes}:
         raise PackRefused(cause="the draft names quotes that are not there")
     return payload
-
-
-def pack_terms(tenant: Tenant, job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
-    """The terms to approve for a job's draft, or why no pack can be made of it."""
-    if not isinstance(draft.body, Draft) or not isinstance(analysis.body, Analysis):
-        return Finding(ok=False, method=FORMAT, evidence="A pack is made of a draft and analysis.")
-    strategy = job.heads.get("strategy")
-    revisions = (analysis.ref, *((strategy,) if strategy else ()), draft.ref)
-    try:
-        payload = build_payload(draft.body, analysis.body, Origin(tenant, job, revisions))
-    except BadInput as refused:
-        return Finding(ok=False, method=FORMAT, evidence=refused.sentence)
-    return Terms(effect=EFFECT, account=ACCOUNT, revision=draft.ref, payload=payload)
 
 
 def _payload(

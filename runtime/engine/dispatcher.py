@@ -46,6 +46,7 @@ from runtime.domain.policy import Policy
 from runtime.domain.receipt import late_answer
 from runtime.engine.approvals import At
 from runtime.engine.effects import (
+    INTERRUPTED,
     WAIT_AT_MOST,
     command_id,
     command_writes,
@@ -72,7 +73,6 @@ TRIES_MAX: Final = 3
 """Tries in a row proved not entered, after which a person is asked; each resumption opens more."""
 TURNS_MAX: Final = 8
 """Commits of one claim. The longest way has four."""
-INTERRUPTED: Final = "The worker that sent it ended before an answer was stored."
 
 log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from runtime.domain import effect as effects
 from runtime.domain import job as jobs
 from runtime.domain import operation as operations
 from runtime.domain import receipt as receipts
-from runtime.domain.effect import Command
+from runtime.domain.effect import Command, Dispatched
 from runtime.domain.job import Job, NeedsPerson
 from runtime.domain.operation import Goal, Operation, Pending, Refused
 from runtime.domain.receipt import Receipt
@@ -36,6 +36,7 @@ WAIT_AT_MOST: Final = timedelta(days=1)
 LOOKS_MAX: Final = 5
 """How often a reconciler looks before a person is asked."""
 VERIFY_ATTEMPTS_MAX: Final = 5
+INTERRUPTED: Final = "The worker that sent it ended before an answer was stored."
 NOTE_CHARS_MAX: Final = 300
 
 
@@ -101,6 +102,24 @@ def lost_dispatch(at: At, command: Command, operation: Operation, reason: str) -
         Create(OPERATIONS.key(at.scope, reconcile.id), reconcile),
     )
     return Lost(held, waiting, reconcile, writes)
+
+
+async def lost_of(at: At, operation: Operation) -> Lost | None:
+    """The lost dispatch of an operation that nobody will claim again by itself, if it has one.
+
+    Whoever parks a claimed export (its retries are spent) asks this first: a command that stayed
+    dispatched behind a parked operation would be looked for by nobody (INV-19).
+    """
+    if operation.kind != EXPORT or operation.job is None:
+        return None
+    job = await at.reads.get(JOBS.key(at.scope, operation.job))
+    if job is None or job.command is None:
+        return None
+    command = await at.reads.get(COMMANDS.key(at.scope, job.command))
+    if command is None or not isinstance(command.state, Dispatched):
+        return None
+    mine = effects.take_over(command, operation.fence)
+    return None if isinstance(mine, Refused) else lost_dispatch(at, mine, operation, INTERRUPTED)
 
 
 def reconcile_operation(at: At, command: Command, cause: Operation) -> Operation:

@@ -13,14 +13,12 @@ from connectors.content_pack.payload import (
     PAYLOAD_CHARS_MAX,
     Origin,
     build_payload,
-    pack_terms,
     plain_link,
     read_payload,
 )
 from runtime.domain.canonical import canonical_text
-from runtime.domain.effect import Finding, Terms
 from runtime.domain.proposal import Analysis, Draft, Quote, Section
-from tests.effects_made import ANA, analysis, command, draft, export, revision
+from tests.effects_made import ANA, analysis, command, draft, export
 from tests.world import ACME, OTHER
 
 ORIGIN = Origin(ACME, export().job, ())
@@ -160,27 +158,11 @@ def test_anything_but_the_canonical_payload_is_refused_without_quoting_it(text: 
     assert "Launch" not in caught.value.sentence
 
 
-def test_terms_carry_the_draft_they_were_made_for_and_name_their_revisions() -> None:
-    made = export()
-    drafted, analysed = made.revisions
-    terms = pack_terms(ACME, made.job, drafted, analysed)
-    assert isinstance(terms, Terms)
-    assert (terms.effect, terms.revision) == ("content_pack.export", drafted.ref)
-    assert read_payload(terms.payload).revisions == (analysed.ref, drafted.ref)
-    other = pack_terms(OTHER, made.job, drafted, analysed)
-    assert isinstance(other, Terms)
-    assert other.digest != terms.digest
-
-
-def test_what_makes_no_pack_is_a_finding() -> None:
-    made = export()
-    drafted, analysed = made.revisions
-    swapped = pack_terms(ACME, made.job, analysed, drafted)
-    assert isinstance(swapped, Finding)
-    wrong = Draft(title="t", sections=(Section(text="x", quotes=("F9",)),))
-    refused = pack_terms(ACME, made.job, revision("job-1", wrong), analysed)
-    assert isinstance(refused, Finding)
-    assert not refused.ok
+def test_the_tenant_and_the_revisions_are_part_of_what_is_approved() -> None:
+    one = build_payload(draft(), analysis(), ORIGIN)
+    heads = tuple(export().job.heads.values())
+    assert build_payload(draft(), analysis(), Origin(OTHER, export().job, ())) != one
+    assert build_payload(draft(), analysis(), Origin(ACME, export().job, heads)) != one
 
 
 @pytest.mark.parametrize(
