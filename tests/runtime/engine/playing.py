@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from connectors.content_pack.payload import pack_terms
 from runtime.blobs.files import FileBlobs
 from runtime.domain.approval import AlreadyYours, Approval, Verdict, Vote, Voting
+from runtime.domain.canonical import canonical_text
 from runtime.domain.effect import Finding, Terms
 from runtime.domain.job import Job, Source
 from runtime.domain.material import reading_plan
@@ -140,7 +140,9 @@ class Desk:
 
 
 async def terms(job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
-    return pack_terms(ACME, job, draft, analysis)
+    del job, analysis
+    payload = canonical_text(draft.body)
+    return Terms(effect="content_pack.export", account="packs", revision=draft.ref, payload=payload)
 
 
 @dataclass
