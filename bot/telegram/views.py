@@ -12,6 +12,7 @@ from datetime import datetime
 from bot.telegram.decisions import decision_card, everything
 from bot.telegram.facts import decision_facts, job_facts
 from bot.telegram.grants import invitation_code
+from bot.telegram.outcome import outcome_card
 from bot.telegram.render import invitation_card, item_card, job_card, question_card
 from bot.telegram.view import View, in_pieces
 from runtime.domain.card import Card
@@ -45,13 +46,16 @@ async def shown_by(
             return Shown(replace(view, file=card.file), card.wanted)
         case "job":
             return await _job(reads, scope, card)
+        case "outcome":
+            facts = await job_facts(reads, scope, card.subject_id)
+            return None if facts is None else Shown(outcome_card(facts), card.wanted, live=False)
         case "item":
             return await _item(reads, scope, card)
         case "question":
             return await _question(reads, scope, card, now)
         case "document":
-            facts = await decision_facts(reads, scope, card.subject_id)
-            return None if facts is None else Shown(everything(facts), card.wanted)
+            about = await decision_facts(reads, scope, card.subject_id)
+            return None if about is None else Shown(everything(about), card.wanted)
         case "invitation":
             return await _invitation(reads, card, key, now)
 

@@ -24,7 +24,7 @@ COPIES_MAX: Final = 2
 UNCERTAIN_WAIT: Final = timedelta(seconds=30)
 SENDING_WITHIN: Final = timedelta(seconds=60)
 
-Subject = Literal["job", "item", "notice", "question", "document", "invitation"]
+Subject = Literal["job", "outcome", "item", "notice", "question", "document", "invitation"]
 
 
 class CardIdle(Record):

@@ -42,6 +42,7 @@ class Outlook:
 
     shell: JobShell
     items: tuple[NeedsYouItem, ...]
+    home: str
 
 
 def outlook(records: JobRecords) -> Outlook:
@@ -50,7 +51,7 @@ def outlook(records: JobRecords) -> Outlook:
     if trouble := _trouble(records):
         items.append(trouble)
     waiting = sum(1 for item in items if item.open)
-    return Outlook(_shell(records, waiting), tuple(items))
+    return Outlook(_shell(records, waiting), tuple(items), records.job.home)
 
 
 def _shell(records: JobRecords, waiting: int) -> JobShell:

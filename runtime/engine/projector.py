@@ -152,9 +152,12 @@ async def _difference(reads: Reads, scope: Scope, seen: Outlook, now: datetime) 
     writes: list[Write] = []
     changes: list[tuple[str, str, str]] = []
     shell = seen.shell
-    if await reads.get(SHELLS.key(scope, shell.id)) != shell:
+    known = await reads.get(SHELLS.key(scope, shell.id))
+    if known != shell:
         writes.append(Put(SHELLS.key(scope, shell.id), shell))
         changes.append(("job_upserted", shell.id, shell.view))
+        if not shell.open and (known is None or known.open):
+            writes.append(_outcome(scope, shell, seen.home, now))
     writes.extend(await _job_cards(reads, scope, shell, now))
     listed = {item.id for item in seen.items}
     page = await reads.find(Ask(ITEMS, "of_job", scope, equals=(shell.id, True), limit=ITEMS_MAX))
@@ -196,12 +199,27 @@ async def _feed(
     return writes
 
 
+def _outcome(scope: Scope, shell: JobShell, home: str, now: datetime) -> Put[Card]:
+    """A job that ended says so in a new message, once: edits of its card notify nobody."""
+    id_ = card_id("outcome", shell.id, home)
+    card = Card(
+        id=id_,
+        subject="outcome",
+        subject_id=shell.id,
+        destination=home,
+        wanted=shell.view,
+        due_at=now,
+        created_at=now,
+    )
+    return Put(CARDS.key(scope, id_), card)
+
+
 async def _job_cards(reads: Reads, scope: Scope, shell: JobShell, now: datetime) -> list[Write]:
     page = await reads.find(Ask(CARDS, "of_subject", scope, equals=(shell.id,), limit=CARDS_MAX))
     return [
         Put(row.key, cards.want(row.record, shell.view, now))
         for row in page.rows
-        if row.record.wanted != shell.view
+        if row.record.wanted != shell.view and row.record.subject == "job"
     ]
 
 
