@@ -68,7 +68,7 @@ async def prepared(desk: Desk, work: Work, intent: Answer, person: str) -> Edite
     draft = as_draft(words, before.body.title)
     if draft is None:
         return Hint(f"A draft has 1 to {SECTIONS_MAX * SECTION_CHARS_MAX:,} characters of text.")
-    if draft == before.body:
+    if draft.text == before.body.text:
         return Hint("That is the text as it stands; nothing was changed.")
     revision = revise(
         job.id,
