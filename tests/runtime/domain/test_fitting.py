@@ -134,3 +134,17 @@ def test_the_room_is_never_exceeded_and_nothing_vanishes(
             assert each.text.startswith(text)
             assert (each.label in left) is (len(text) < len(each.text))
             assert each.cut != "whole" or text == each.text
+
+
+@pytest.mark.parametrize("cut", ["lines", "chars"])
+@pytest.mark.parametrize("line", ["", "abcdefg", "x" * 240])
+def test_a_cut_is_exact_at_every_size_of_the_room(cut: Cut, line: str) -> None:
+    text = f"{line}\n" * 300
+    # All positions have five digits, so no line about an omission is shorter than was reserved.
+    window = made("a", text, cut=cut).model_copy(update={"start": 20_000, "total": 99_999})
+    sizes = set()
+    for room in range(700, 1_400):
+        fitted = fit((window,), room)
+        assert used(fitted) <= room
+        sizes.add(sum(len(shown.text) for shown in fitted.shown))
+    assert len(sizes) > 1
