@@ -27,6 +27,7 @@ from runtime.stores.collections import ARTIFACTS, CARDS
 from runtime.stores.scoped import Scoped
 
 PAGE: Final = 200
+PAGES_MAX: Final = 5
 CHATS_AT_ONCE: Final = 16
 STEPS_MAX: Final = 64
 """Messages of one card in one round: its pieces, and a few repeats."""
@@ -113,27 +114,38 @@ class Deliverer:
     async def once(self) -> bool:
         """One round over what is due; whether anything was tried."""
         now = self._kit.clock.now()
-        page = await self._kit.store.find(
-            Ask(
-                CARDS,
-                "due",
-                None,
-                equals=(True,),
-                before=now + timedelta(microseconds=1),
-                limit=PAGE,
-            )
-        )
-        for path, cause in page.unreadable:
-            log.error("card_unreadable", key=path, cause=cause)
         self._held_back = {chat: at for chat, at in self._held_back.items() if at > now}
         chats: dict[str, list[Found[Card]]] = {}
-        for found in sorted(page.rows, key=lambda row: (row.record.created_at, row.record.id)):
+        for found in sorted(await self._due(now), key=_made):
             chat = address.chat_of(found.record.destination)
             if chat not in self._held_back:
                 chats.setdefault(chat, []).append(found)
         gate = asyncio.Semaphore(CHATS_AT_ONCE)
         await asyncio.gather(*(self._chat(chat, due, gate) for chat, due in chats.items()))
         return bool(chats)
+
+    async def _due(self, now: datetime) -> list[Found[Card]]:
+        """What is due. Several pages, so that one chat that is held back does not hide others."""
+        due: list[Found[Card]] = []
+        after: str | None = None
+        for _ in range(PAGES_MAX):
+            ask = Ask(
+                CARDS,
+                "due",
+                None,
+                equals=(True,),
+                before=now + timedelta(microseconds=1),
+                after=after,
+                limit=PAGE,
+            )
+            page = await self._kit.store.find(ask)
+            for path, cause in page.unreadable:
+                log.error("card_unreadable", key=path, cause=cause)
+            due.extend(page.rows)
+            after = page.cursor
+            if after is None:
+                break
+        return due
 
     async def _chat(self, chat: str, due: list[Found[Card]], gate: asyncio.Semaphore) -> None:
         async with gate:
@@ -203,3 +215,8 @@ class Deliverer:
         name = artifact.file_name if artifact is not None and artifact.file_name else "file"
         type_ = artifact.content_type if artifact is not None else "application/octet-stream"
         return replace(errand.content, document=(name, type_, data))
+
+
+def _made(found: Found[Card]) -> tuple[datetime, str]:
+    """Cards of a chat go out in the order in which they were made."""
+    return found.record.created_at, found.record.id

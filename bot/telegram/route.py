@@ -18,7 +18,6 @@ from bot.telegram.intents import (
     AskNew,
     BindGroup,
     Chat,
-    FileRef,
     Help,
     Ignore,
     Intent,
@@ -37,26 +36,20 @@ from bot.telegram.intents import (
     Why,
     WrongAnswer,
 )
-from bot.telegram.updates import Json, body_of, mapping, message_of, number, sender, text
+from bot.telegram.sourcing import CUT_UNITS_MIN, HINT_CUT, file_of, is_link, source_of
+from bot.telegram.updates import Json, body_of, mapping, number, sender, text
 from runtime.domain.people import Role, code_digest
 from runtime.domain.question import ANSWER_CHARS_MAX, Question
 
 PASTED_CHARS_MIN: Final = 600
 """A pasted text of at least this length is a source; a shorter one is a question to the agent."""
-CUT_UNITS_MIN: Final = 3_900
-"""Telegram's clients cut a longer text into several messages of about 4,096 units."""
 NUMBER_DIGITS_MAX: Final = 9
 
-_LINK: Final = re.compile(r"^(https?://\S{1,1990})(?:\s+(.+))?$", re.DOTALL | re.IGNORECASE)
 _NUMBER: Final = re.compile(rf"^#?([0-9]{{1,{NUMBER_DIGITS_MAX}}})$", re.ASCII)
 
 HINT_ANONYMOUS: Final = (
     "I cannot see who sent this: anonymous admins and channels cannot give me commands. Send it "
     "from your own account."
-)
-HINT_CUT: Final = (
-    "This text may be one of several pieces: Telegram cuts long texts. Send it as a file (.txt or "
-    ".md), then I get the whole of it."
 )
 HINT_KIND: Final = (
     "I cannot read this kind of message. Send a document (text, Markdown, HTML, VTT, SRT, PDF, "
@@ -208,22 +201,14 @@ def _new(rest: str, message: Json) -> Intent:
     if file := file_of(message):
         return New(NewSource(file=file, brief=rest))
     if rest:
-        return _source(rest)
+        return source_of(rest)
     replied = mapping(message.get("reply_to_message"))
     if file := file_of(replied):
         return New(NewSource(file=file))
     quoted = words_of(replied)[0].strip()
     if quoted and mapping(replied.get("from")).get("is_bot") is not True:
-        return _source(quoted)
+        return source_of(quoted)
     return AskNew()
-
-
-def _source(said: str) -> Intent:
-    if match := _LINK.match(said):
-        return New(NewSource(link=match[1], brief=(match[2] or "").strip()))
-    if units(said) >= CUT_UNITS_MIN:
-        return Refuse(HINT_CUT, "content")
-    return New(NewSource(text=said))
 
 
 def _private(message: Json) -> Intent:
@@ -234,9 +219,8 @@ def _private(message: Json) -> Intent:
     if not said or "caption" in message:
         service = not any(field in message for field in _CONTENT)
         return Ignore("a service message") if service else Refuse(HINT_KIND, "content")
-    match = _LINK.match(said)
-    if (match and not match[2]) or len(said) >= PASTED_CHARS_MIN:
-        return _source(said)
+    if is_link(said) or len(said) >= PASTED_CHARS_MIN:
+        return source_of(said)
     return Chat(said)
 
 
@@ -244,20 +228,6 @@ _CONTENT: Final = (
     *("text", "photo", "video", "voice", "audio", "animation", "sticker", "video_note", "contact"),
     *("location", "venue", "poll", "dice", "story", "game", "paid_media", "checklist"),
 )
-
-
-def file_of(message: Json) -> FileRef | None:
-    """The document of a message."""
-    document = mapping(message.get("document"))
-    id_ = text(document.get("file_id"))
-    if not id_ or "animation" in message:
-        return None
-    return FileRef(
-        id=id_[:300],
-        name=text(document.get("file_name"))[:300],
-        declared_type=text(document.get("mime_type"))[:200],
-        bytes=number(document.get("file_size")),
-    )
 
 
 def _replies_to(message: Json, asked: int | None) -> bool:
@@ -289,7 +259,7 @@ def _answer(question: Question, message: Json) -> Intent:
         case "new_source":
             if file:
                 return Answer(question, source=NewSource(file=file, brief=words_of(message)[0]))
-            intent = _source(said) if said else None
+            intent = source_of(said) if said else None
             if isinstance(intent, New):
                 return Answer(question, source=intent.source)
             return WrongAnswer(intent.sentence if isinstance(intent, Refuse) else HINT_KIND)
@@ -309,8 +279,3 @@ def _worded(question: Question, said: str, wanted: str) -> Intent:
     if len(said) > ANSWER_CHARS_MAX:
         return WrongAnswer(f"That is too long ({len(said)} characters of {ANSWER_CHARS_MAX}).")
     return Answer(question, text=said)
-
-
-def origin(update: Json) -> int | None:
-    """The message an answer may point at."""
-    return number(message_of(update).get("message_id"))

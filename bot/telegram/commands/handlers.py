@@ -41,7 +41,7 @@ from bot.telegram.intents import (
 )
 from bot.telegram.questions import open_question
 from bot.telegram.route import Facts, route
-from bot.telegram.updates import Json, sender
+from bot.telegram.updates import Json, Sender, sender
 from runtime.domain.event import Event
 from runtime.domain.operation import Operation, succeed
 from runtime.domain.people import Role, may
@@ -114,7 +114,7 @@ async def _intake(desk: Desk, work: Work, event: Event) -> None:
     made = None
     if isinstance(intent, Answer):
         made = await answers.prepared(desk, work, intent, address.chat_id(who.person or 0))
-    if (text := _pasted(intent)) is not None:
+    if (text := _pasted(intent)) is not None and await _may_start(work, who):
         await _keep(desk, work, text)
     chat = address.chat_id(who.chat or 0)
     binding = await reach.binding_of(work.kit.store, chat)
@@ -152,6 +152,12 @@ def _pasted(intent: Intent) -> str | None:
     """The text that an intent makes a source of."""
     source = intent.source if isinstance(intent, New | Answer) else None
     return source.text if source is not None and source.text else None
+
+
+async def _may_start(work: Work, who: Sender) -> bool:
+    """Whether a text is worth keeping; the role is read again in the commit that starts the job."""
+    person = address.chat_id(who.person or 0)
+    return may(await work.store.get(MEMBERS.key(work.scope, person)), NEEDED[New])
 
 
 async def _keep(desk: Desk, work: Work, text: str) -> None:

@@ -23,7 +23,7 @@ ANA = {"id": 1001, "is_bot": False, "first_name": "Ana", "last_name": "Lima"}
 CHAT = {"id": 1001, "type": "private"}
 
 
-def update(number: int = 1, text: str = "a secret plan", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def update(number: int = 1, text: str = "a secret plan", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     message = {"message_id": 5, "chat": CHAT, "from": ANA, "text": text, **more}
     if text.startswith("/"):
         length = len(text.split(maxsplit=1)[0])

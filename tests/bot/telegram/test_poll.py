@@ -1,4 +1,4 @@
-"""Polling and the webhook: the transport is told only after the commit (INV-16)."""
+"""Polling: the offset moves only behind commits (INV-16), one poller at a time."""
 
 from __future__ import annotations
 
@@ -6,62 +6,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
-
-import httpx
-import pytest
-from starlette.applications import Starlette
 
 from bot.telegram.poll import Poller
 from bot.telegram.setup import MENU, begin_polling, self_check, use_webhook
 from bot.telegram.updates import ALLOWED_UPDATES
-from bot.web.telegram import BODY_BYTES_MAX, HEADER, telegram_webhook
-from runtime.engine.kit import Kit
 from runtime.engine.services import Stop
-from runtime.errors import StoreUnavailable
-from runtime.ports import Ask, Body, Key, Page, Store
-from runtime.stores.collections import EVENTS, OPERATIONS
 from tests.bot.sandbox.world_kit import Sandbox, sandbox
 from tests.bot.telegram.front import Front
-from tests.world import ACME, ManualClock, make_kit
-
-
-class Weather:
-    """A store that is down while `down` says so."""
-
-    def __init__(self, inner: Store) -> None:
-        self.inner = inner
-        self.down = False
-
-    def _check(self) -> None:
-        if self.down:
-            raise StoreUnavailable(cause="a test took it down")
-
-    async def get(self, key: Key[Any]) -> Any:  # noqa: ANN401 - as the port
-        self._check()
-        return await self.inner.get(key)
-
-    async def find(self, ask: Ask[Any]) -> Page[Any]:
-        self._check()
-        return await self.inner.find(ask)
-
-    async def transact(self, body: Body[Any]) -> Any:  # noqa: ANN401 - as the port
-        self._check()
-        return await self.inner.transact(body)
-
-    async def close(self) -> None:
-        await self.inner.close()
-
-
-async def weathered(folder: Path) -> tuple[Kit, Weather]:
-    made: list[Weather] = []
-
-    def wrap(store: Store) -> Store:
-        made.append(Weather(store))
-        return made[0]
-
-    kit = await make_kit(folder, wrap=wrap)
-    return kit, made[0]
+from tests.bot.telegram.weather import Weather, weathered
+from tests.world import ManualClock, make_kit
 
 
 @contextlib.asynccontextmanager
@@ -191,86 +144,3 @@ async def test_the_webhook_is_set_with_its_secret_and_the_whole_list(front: Fron
     info = await bot.get_webhook_info()
     assert sorted(info.allowed_updates) == sorted(ALLOWED_UPDATES)
     assert not [p for p in await self_check(bot, polling=False) if "does not bring" in p]
-
-
-# --- the webhook route ---
-
-
-@contextlib.asynccontextmanager
-async def hooked(folder: Path) -> AsyncIterator[tuple[httpx.AsyncClient, Kit, Weather]]:
-    kit, weather = await weathered(folder)
-    app = Starlette(routes=[telegram_webhook(kit, 7, "OpsDesk_bot", "s3cret")])
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as client:
-        yield client, kit, weather
-    await kit.store.close()
-
-
-UPDATE = {
-    "update_id": 1,
-    "message": {"message_id": 1, "chat": {"id": 5, "type": "private"}, "from": {"id": 5}},
-}
-
-
-@pytest.mark.parametrize("secret", ["", "s3cre", "s3cret2", "S3CRET"])
-async def test_a_wrong_secret_is_refused_before_the_body_is_read(
-    tmp_path: Path, secret: str
-) -> None:
-    async with hooked(tmp_path) as (client, kit, _):
-        read = False
-
-        async def body() -> AsyncIterator[bytes]:
-            nonlocal read
-            read = True
-            yield b"{}"
-
-        answer = await client.post(
-            "/telegram/webhook", content=body(), headers={HEADER: secret} if secret else {}
-        )
-        assert answer.status_code == 403
-        assert not read
-        page = await kit.store.find(Ask(OPERATIONS, "ready", None, equals=("pending",), limit=10))
-        assert not page.rows
-
-
-async def test_200_only_after_the_commit_and_503_while_the_store_is_down(tmp_path: Path) -> None:
-    """Case 21: duplicates converge, a store that is down means nothing happened."""
-    async with hooked(tmp_path) as (client, kit, weather):
-        headers = {HEADER: "s3cret"}
-        weather.down = True
-        answer = await client.post("/telegram/webhook", json=UPDATE, headers=headers)
-        assert answer.status_code == 503
-        weather.down = False
-        answers = await asyncio.gather(
-            *(client.post("/telegram/webhook", json=UPDATE, headers=headers) for _ in range(3))
-        )
-        assert [answer.status_code for answer in answers] == [200, 200, 200]
-        page = await kit.store.find(Ask(OPERATIONS, "ready", None, equals=("pending",), limit=10))
-        assert len(page.rows) == 1
-
-
-@pytest.mark.parametrize(
-    ("extra", "status"), [(-1, 200), (0, 200), (1, 413)], ids=["below", "at", "above"]
-)
-async def test_the_body_is_bounded_exactly(tmp_path: Path, extra: int, status: int) -> None:
-    async with hooked(tmp_path) as (client, _, _):
-        body = b"[" + b" " * (BODY_BYTES_MAX + extra - 2) + b"]"
-
-        async def chunked() -> AsyncIterator[bytes]:
-            yield body[: len(body) // 2]
-            yield body[len(body) // 2 :]
-
-        headers = {HEADER: "s3cret"}
-        for content in (body, chunked()):
-            answer = await client.post("/telegram/webhook", content=content, headers=headers)
-            assert answer.status_code == status
-
-
-@pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b"[" * 100_000, b'"\xff"'])
-async def test_a_body_that_is_no_update_is_kept_and_acknowledged(
-    tmp_path: Path, body: bytes
-) -> None:
-    async with hooked(tmp_path) as (client, kit, _):
-        answer = await client.post("/telegram/webhook", content=body, headers={HEADER: "s3cret"})
-        assert answer.status_code == 200
-        assert await kit.store.get(EVENTS.key(ACME, "x")) is None

@@ -31,15 +31,8 @@ from bot.telegram.intents import (
     Why,
     WrongAnswer,
 )
-from bot.telegram.route import (
-    CUT_UNITS_MIN,
-    HINT_ANONYMOUS,
-    HINT_CUT,
-    PASTED_CHARS_MIN,
-    Facts,
-    route,
-    route_unbound,
-)
+from bot.telegram.route import HINT_ANONYMOUS, PASTED_CHARS_MIN, Facts, route, route_unbound
+from bot.telegram.sourcing import CUT_UNITS_MIN, HINT_CUT
 from runtime.domain.people import Role, code_digest
 from runtime.domain.question import Open, Question, QuestionKind, place
 
@@ -50,7 +43,7 @@ GROUP = {"id": -5, "type": "supergroup"}
 ANA = {"id": 1001, "is_bot": False, "first_name": "Ana"}
 
 
-def said(text: str, chat: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def said(text: str, chat: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     """A message; a leading slash gets the entity that Telegram would add."""
     message: dict[str, Any] = {
         "message_id": 5,
