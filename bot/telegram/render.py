@@ -117,7 +117,16 @@ def item_card(item: NeedsYouItem, around: JobFacts | None) -> View:
     lines.append(f"Since {moment(item.created_at)}." if item.open else "Settled since.")
     if around is not None and around.command is not None:
         lines.append(effect_line(around.command, around.receipt, around.verification))
-    return View(Content("\n".join(lines)))
+    return View(Content("\n".join(lines)), offers=_rescue(item))
+
+
+def _rescue(item: NeedsYouItem) -> tuple[tuple[Offer, ...], ...]:
+    """What a person may do about work that cannot go on by itself."""
+    if not item.open or item.kind not in {"failed_stage", "escalation"}:
+        return ()
+    again = Offer("Try again", "retry", item.subject, Role.APPROVER)
+    stop = Offer("Stop it", "stop", item.subject, Role.APPROVER)
+    return ((again, stop),)
 
 
 def question_card(question: Question) -> View:

@@ -22,7 +22,7 @@ TOKEN_BYTES: Final = 24
 CALLBACK_BYTES_MAX: Final = 64
 """The Bot API's limit for callback data."""
 
-GrantAction = Literal["approve", "reject", "edit", "show", "open", "abandon"]
+GrantAction = Literal["approve", "reject", "edit", "show", "open", "abandon", "retry", "stop"]
 
 
 class Grant(Record):

@@ -35,6 +35,7 @@ from runtime.domain.people import may
 from runtime.domain.question import Abandoned, Open
 from runtime.domain.values import Scope, short
 from runtime.engine.approvals import hold, vote
+from runtime.engine.rescue import give_up, retry
 from runtime.ports import Put, Store, Write
 from runtime.stores.collections import CARDS, GRANTS, QUESTIONS
 
@@ -107,6 +108,10 @@ async def decide(turn: Turn, press: Press, grant: Grant) -> Outcome:
             waiting = await jobs.waiting_of(turn, grant.subject)
             text = "Here is what waits." if waiting else "Nothing of it waits any more."
             outcome = Outcome(text, alert=False, writes=tuple(waiting))
+        case "retry" | "stop":
+            rescue = retry if grant.action == "retry" else give_up
+            done = await rescue(turn.at, grant.subject, turn.member)
+            outcome = Outcome(done.sentence, not done.done, done.writes)
         case _:
             outcome = await _abandon(turn, grant)
     adopted = await _adopted(turn, press, grant, outcome.writes)
