@@ -368,6 +368,6 @@ async def test_a_body_that_outlives_its_store_writes_nothing_and_hears_of_it(
     await QuickClock().sleep(0)
     await store.close()
     go_on.set()
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with pytest.raises(StoreUnavailable, match="this store is closed"):
         await task
     assert await value(backend.open()) is None
