@@ -26,7 +26,7 @@ def authority(inputs: Inputs) -> str:
         ("4 Current revisions", _revisions(inputs)),
         ("5 Trusted observations", _observations(inputs)),
     )
-    return "\n".join(section(title, lines) for title, lines in sections)
+    return "".join(section(title, lines) for title, lines in sections)
 
 
 def section(title: str, lines: Iterator[str]) -> str:

@@ -20,9 +20,11 @@ from runtime.domain.projection import Agent, ProjectionRecord
 from runtime.domain.values import Record
 from runtime.engine.snapshot import AUTHORITY_MAX
 from runtime.errors import (
+    BadInput,
     FenceLost,
     InvariantBroken,
     ProjectionOverflow,
+    RecordUnreadable,
 )
 from runtime.ports import Ask, Collection, Key, Page, Store
 from runtime.stores.collections import (
@@ -70,6 +72,42 @@ async def test_authority_is_never_a_part_of_a_list(
         return
     with pytest.raises(ProjectionOverflow):
         await stage.compile("writer", budget_chars=200_000)
+
+
+def damage(file: Path, table: str, id_: str) -> None:
+    """Make one stored row unreadable."""
+    connection = sqlite3.connect(file)
+    broken = f"UPDATE {table} SET body = '{{', version = version + 1"  # noqa: S608 - our own names
+    connection.execute(f"{broken} WHERE id = ?", (id_,))
+    connection.commit()
+    connection.close()
+
+
+async def test_an_unreadable_record_of_authority_is_an_error(stage: Stage, tmp_path: Path) -> None:
+    damage(tmp_path / "truth.sqlite", "r_approvals", "ap-1")
+    with pytest.raises(RecordUnreadable):
+        await stage.compile("writer")
+
+
+async def test_an_unreadable_observation_is_named(stage: Stage, tmp_path: Path) -> None:
+    damage(tmp_path / "truth.sqlite", "r_receipts", "cmd-1:receipt")
+    made = await stage.compile("writer")
+    assert '- unreadable: "1 of receipts"; repair the records [jobs/job-1]' in made.text
+
+
+async def test_an_operation_of_no_job_is_a_defect(stage: Stage) -> None:
+    await stage.change(OPERATIONS, "job-1:writer", job="job-9")
+    with pytest.raises(InvariantBroken):
+        await stage.compile("writer")
+
+
+async def test_reading_needs_a_source_text(stage: Stage) -> None:
+    job = await stage.get(JOBS, "job-1")
+    await stage.change(JOBS, "job-1", source=job.source.model_copy(update={"text": None}))
+    readers: tuple[Agent, ...] = ("reader", "analyst")
+    for agent in readers:
+        with pytest.raises(BadInput):
+            await stage.compile(agent, "read:0")
 
 
 class InsideOnly(Counting):
