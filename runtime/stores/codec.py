@@ -137,7 +137,7 @@ class Codec(Generic[R]):
             raise BadInput(key=key.path, field=field, cause="it would come back different")
         return body, back
 
-    def decode(self, key_path: str, version: object, body: object) -> R:
+    def decode(self, key_path: str, version: object, body: Any) -> R:  # noqa: ANN401 - as the file has it
         """The record of a stored body.
 
         Raises:
@@ -146,19 +146,19 @@ class Codec(Generic[R]):
         if version != self.version:
             return self._lift(key_path, version, body)
         try:
-            record: R = self.collection.record.__pydantic_validator__.validate_json(body)  # type: ignore[arg-type]
+            record: R = self.collection.record.__pydantic_validator__.validate_json(body)
         except ValidationError as error:
             raise RecordUnreadable(key=key_path, cause=self._cause(error)) from None
         return record
 
-    def _lift(self, key_path: str, version: object, body: object) -> R:
+    def _lift(self, key_path: str, version: object, body: bytes) -> R:
         if not isinstance(version, int) or not 1 <= version < self.version:
             shown = version if isinstance(version, int) else type(version).__name__
             raise RecordUnreadable(
                 key=key_path, cause=f"codec version {shown}; this one knows 1 to {self.version}"
             )
         try:
-            value = orjson.loads(body)  # type: ignore[arg-type]
+            value = orjson.loads(body)
         except orjson.JSONDecodeError:
             raise RecordUnreadable(key=key_path, cause="invalid JSON") from None
         try:

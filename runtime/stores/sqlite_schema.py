@@ -6,8 +6,7 @@ whose ordered field is absent are in no index and in no page of that query. Open
 file up to date and refuses a newer one; nothing here decides anything about a record's content.
 """
 
-# Table and column names are declared in code, and every value is bound.
-# ruff: noqa: S608
+# ruff: noqa: S608 - table and column names are declared in code; every value is bound
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Backend:
         connection = sqlite3.connect(self.path)
         with connection:
             changed = connection.execute(
-                f'UPDATE "r_{key.collection.name}" SET body = ?, codec = ?, version = -version '  # noqa: S608
+                f'UPDATE "r_{key.collection.name}" SET body = ?, codec = ?, version = -version '  # noqa: S608 - a declared name
                 "WHERE scope = ? AND id = ?",
                 (body, codec, key.scope.path, key.id),
             ).rowcount

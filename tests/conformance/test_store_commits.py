@@ -258,11 +258,11 @@ async def test_a_lost_reply_runs_the_body_again_and_it_recognises_itself(
     lossy = Lossy(store, when)
     for token in ("first", "second", "third"):
 
-        async def body(reads: Reads) -> Commit[int]:
+        async def body(reads: Reads, token: str = token) -> Commit[int]:
             tally = await reads.get(A) or Tally(value=0)
-            if tally.token == token:  # noqa: B023
+            if tally.token == token:
                 return Commit(tally.value)
-            raised = Tally(value=tally.value + 1, token=token)  # noqa: B023
+            raised = Tally(value=tally.value + 1, token=token)
             return Commit(raised.value, (Put(A, raised),))
 
         await lossy.transact(body)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runtime.domain.values import DIRECTORY, Tenant
+from runtime.domain.values import DIRECTORY, Scope, Tenant
 from runtime.errors import ScopeViolation
-from runtime.ports import Ask, Commit, Create, Delete, Page, Put, Reads, Store, Write
+from runtime.ports import Ask, Commit, Create, Delete, Key, Page, Put, Reads, Store, Write
 from runtime.stores.scoped import Scoped
 from tests.conformance.records import ABROAD, ACME, OTHER, TALLIES, TASKS, Tally
 from tests.conformance.stores import Attempts, R
@@ -38,7 +38,7 @@ class NoIO:
 
 
 @pytest.mark.parametrize("key", OUTSIDE, ids=lambda key: key.scope.path)
-async def test_a_key_outside_is_refused_before_any_io(key: Any) -> None:  # noqa: ANN401
+async def test_a_key_outside_is_refused_before_any_io(key: Key[Tally]) -> None:
     handle = Scoped(NoIO(), [ACME])
     writes: list[Write] = [Create(key, Tally(value=1)), Put(key, Tally(value=1)), Delete(key)]
     with pytest.raises(ScopeViolation) as caught:
@@ -61,7 +61,9 @@ async def test_a_key_outside_is_refused_before_any_io(key: Any) -> None:  # noqa
 
 
 @pytest.mark.parametrize("scope", [OTHER, DIRECTORY, None], ids=str)
-async def test_an_ask_outside_or_across_tenants_is_refused_before_any_io(scope: Any) -> None:  # noqa: ANN401
+async def test_an_ask_outside_or_across_tenants_is_refused_before_any_io(
+    scope: Scope | None,
+) -> None:
     handle = Scoped(NoIO(), [ACME])
     ask = Ask(TASKS, "all", scope)
     with pytest.raises(ScopeViolation):

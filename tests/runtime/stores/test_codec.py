@@ -56,7 +56,7 @@ def test_a_record_of_an_older_version_is_lifted_step_by_step() -> None:
         (3, 5, "json_type at the top"),
     ],
 )
-def test_what_no_version_accepts_is_unreadable(version: object, body: Any, cause: str) -> None:  # noqa: ANN401
+def test_what_no_version_accepts_is_unreadable(version: object, body: object, cause: str) -> None:
     with pytest.raises(RecordUnreadable) as caught:
         Codec(THIRDS, UPGRADES).decode("k", version, body)
     assert cause in str(caught.value.fields["cause"])

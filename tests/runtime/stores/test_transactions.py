@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import Contention
-from runtime.ports import Body, Commit, Reads
+from runtime.ports import Ask, Body, Commit, Key, Page, Reads
 from runtime.stores.transactions import (
     AT_ONCE_MAX,
     ATTEMPTS_MAX,
@@ -14,11 +14,21 @@ from runtime.stores.transactions import (
     Stale,
     Transactions,
 )
-from tests.conformance.stores import QuickClock, SeededIds, T
+from tests.conformance.stores import QuickClock, R, SeededIds, T
 
 
 async def body(reads: Reads) -> Commit[int]:
     return Commit(0)
+
+
+class NoReads:
+    """These bodies read nothing."""
+
+    async def get(self, key: Key[R]) -> R | None:
+        pytest.fail(f"read {key}")
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        pytest.fail(f"asked {ask}")
 
 
 class Attempt:
@@ -35,7 +45,7 @@ class Attempt:
         self.clock.seconds += self.seconds
         if self.faults:
             raise self.faults.pop(0)
-        commit = await body(None)  # type: ignore[arg-type]
+        commit = await body(NoReads())
         return commit.outcome
 
 
