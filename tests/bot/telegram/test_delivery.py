@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 
 from bot.sandbox.client import labels
-from bot.telegram.delivery import Deliverer
+from bot.telegram.delivery import LEASE_TERM, Deliverer
 from bot.telegram.notices import notice
 from bot.telegram.sending import Sendings
 from runtime.domain.card import COPIES_MAX, Card, CardSending
 from runtime.domain.people import Role
 from runtime.domain.values import DIRECTORY
+from runtime.engine.services import Holder, Stop
 from runtime.ports import Ask, Commit, Key, Put, Reads, Sent
 from runtime.stores.collections import BINDINGS, CARDS, MARKERS
 from tests.bot.telegram.front import ANA, BO, KEY, Front, alone
@@ -348,3 +350,32 @@ async def test_delivery_begins_what_is_due_and_nothing_else(front: Front) -> Non
     assert await sent_to(front) == before + 1
     page = await front.kit.store.find(Ask(CARDS, "of_subject", ACME, equals=(key.id,)))
     assert not page.rows
+
+
+async def test_the_loop_sends_when_woken_and_ends_when_asked(front: Front) -> None:
+    """The clock stands still, so only `wake` can have made it look."""
+    await front.pair("ana")
+    stop = Stop()
+    running = asyncio.create_task(front.deliverer.run(stop))
+    await tell(front, "woken")
+    front.deliverer.wake()
+    await front.box.people.wait_for("ana", "bot", "woken")
+    stop.ask()
+    await running
+    assert await Holder(front.kit, f"telegram-delivery:{front.box.bot.id}").take()
+
+
+async def test_a_second_loop_stands_by_while_the_first_has_the_lease(front: Front) -> None:
+    await front.pair("ana")
+    other = Holder(front.kit, f"telegram-delivery:{front.box.bot.id}", LEASE_TERM)
+    assert await other.take()
+    stop = Stop()
+    running = asyncio.create_task(front.deliverer.run(stop))
+    key = await tell(front, "hello")
+    front.deliverer.wake()
+    for _ in range(20):
+        front.later(milliseconds=100)
+        await asyncio.wait([running], timeout=0)
+    assert (await card_at(front, key)).message is None
+    stop.ask()
+    await running
