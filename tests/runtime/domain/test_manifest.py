@@ -33,96 +33,97 @@ D = "d" * 64
 Path_ = tuple[str | int, ...]
 
 
-def inputs(**changes: object) -> Inputs:
-    fields: dict[str, Any] = {
-        "tenant": {"workspace": "acme", "brand": "main"},
-        "operation": {
-            "id": "job-1:write",
-            "epoch": 3,
-            "kind": "stage.write",
-            "goal_kind": "stage.write",
-            "goal_version": 1,
-            "goal_digest": D,
-            "acceptance": ["each section rests on quotes"],
-        },
-        "agent": "writer",
-        "step": "write",
-        "model": "offline-1",
-        "job": {
-            "id": "job-1",
-            "number": 1,
-            "stage": "write",
-            "state": "running",
-            "source": "job-1:text",
-            "source_digest": D,
-        },
-        "policy": {
-            "version": 2,
+BASE: dict[str, Any] = {
+    "tenant": {"workspace": "acme", "brand": "main"},
+    "operation": {
+        "id": "job-1:write",
+        "epoch": 3,
+        "kind": "stage.write",
+        "goal_kind": "stage.write",
+        "goal_version": 1,
+        "goal_digest": D,
+        "acceptance": ["each section rests on quotes"],
+    },
+    "agent": "writer",
+    "step": "write",
+    "model": "offline-1",
+    "job": {
+        "id": "job-1",
+        "number": 1,
+        "stage": "write",
+        "state": "running",
+        "source": "job-1:text",
+        "source_digest": D,
+    },
+    "policy": {
+        "version": 2,
+        "digest": D,
+        "allowed_effects": ["content_pack.export"],
+        "approvals_needed": 1,
+        "blocked_terms": ["guaranteed"],
+    },
+    "approvals": [
+        {
+            "id": "ap-1",
+            "kind": "strategy",
+            "state": "approved",
             "digest": D,
-            "allowed_effects": ["content_pack.export"],
-            "approvals_needed": 1,
-            "blocked_terms": ["guaranteed"],
-        },
-        "approvals": [
-            {
-                "id": "ap-1",
-                "kind": "strategy",
-                "state": "approved",
-                "digest": D,
-                "subject": "job-1:strategy:1",
-                "needed": 1,
-                "policy_version": 2,
-            }
-        ],
-        "effects": [
-            {
-                "id": "c-1",
-                "effect": "content_pack.export",
-                "state": "unknown",
-                "attempt": 1,
-                "terms_digest": D,
-            }
-        ],
-        "revisions": [{"kind": "strategy", "id": "job-1:strategy:1", "number": 1, "digest": D}],
-        "receipts": [
-            {
-                "id": "r-1",
-                "command": "c-1",
-                "effect": "content_pack.export",
-                "outcome": "applied",
-                "origin": "observation",
-                "content_digest": D,
-            }
-        ],
-        "verifications": [{"id": "v-1", "receipt": "r-1", "verified": True, "method": "re-read"}],
-        "materials": [
-            material(
-                "source",
-                "artifacts/job-1:text",
-                "first line\nsecond line",
-                trust=Trust.EXTERNAL,
-                rank=10,
-                label="notes.txt",
-                cut="chars",
-            ),
-            material("brief", "jobs/job-1", "be brief", trust=Trust.OPERATOR, rank=0),
-        ],
-        "memory": [
-            {
-                "id": "m-1",
-                "lineage": "verifications/v-0".replace("/", ":"),
-                "text": "mornings work best",
-                "trust": "system",
-                "as_of": "2027-01-01T00:00:00.000000Z",
-            }
-        ],
-        "omissions": [
-            {"record": "artifacts/x", "start": 1, "end": 9, "why": "not read", "how": "read it"}
-        ],
-        "budget_chars": 48_000,
-        **changes,
-    }
-    return Inputs.model_validate(fields)
+            "subject": "job-1:strategy:1",
+            "needed": 1,
+            "policy_version": 2,
+        }
+    ],
+    "effects": [
+        {
+            "id": "c-1",
+            "effect": "content_pack.export",
+            "state": "unknown",
+            "attempt": 1,
+            "terms_digest": D,
+        }
+    ],
+    "revisions": [{"kind": "strategy", "id": "job-1:strategy:1", "number": 1, "digest": D}],
+    "receipts": [
+        {
+            "id": "r-1",
+            "command": "c-1",
+            "effect": "content_pack.export",
+            "outcome": "applied",
+            "origin": "observation",
+            "content_digest": D,
+        }
+    ],
+    "verifications": [{"id": "v-1", "receipt": "r-1", "verified": True, "method": "re-read"}],
+    "materials": [
+        material(
+            "source",
+            "artifacts/job-1:text",
+            "first line\nsecond line",
+            trust=Trust.EXTERNAL,
+            rank=10,
+            label="notes.txt",
+            cut="chars",
+        ),
+        material("brief", "jobs/job-1", "be brief", trust=Trust.OPERATOR, rank=0),
+    ],
+    "memory": [
+        {
+            "id": "m-1",
+            "lineage": "verifications/v-0".replace("/", ":"),
+            "text": "mornings work best",
+            "trust": "system",
+            "as_of": "2027-01-01T00:00:00.000000Z",
+        }
+    ],
+    "omissions": [
+        {"record": "artifacts/x", "start": 1, "end": 9, "why": "not read", "how": "read it"}
+    ],
+    "budget_chars": 48_000,
+}
+
+
+def inputs(**changes: object) -> Inputs:
+    return Inputs.model_validate(BASE | changes)
 
 
 def leaves(value: object, path: Path_ = ()) -> Iterator[Path_]:
