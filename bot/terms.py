@@ -11,7 +11,7 @@ from connectors.registry import Registry
 from runtime.domain.effect import Finding, Terms
 from runtime.domain.job import Job
 from runtime.domain.proposal import Analysis, Draft
-from runtime.domain.revision import Revision
+from runtime.domain.revision import Revision, RevisionRef
 from runtime.domain.values import Tenant
 from runtime.errors import BadInput, InvariantBroken
 
@@ -35,9 +35,8 @@ class PackTerms:
         if not isinstance(text, Draft) or not isinstance(facts, Analysis):
             raise InvariantBroken(invariant="INV-8", detail=f"{job.id}: revisions of another type")
         try:
-            payload = build_payload(
-                text, facts, Origin(self._tenant, job, (analysis.ref, draft.ref))
-            )
+            refs = (analysis.ref, *self._strategy(job), draft.ref)
+            payload = build_payload(text, facts, Origin(self._tenant, job, refs))
         except BadInput as refusal:
             return Finding(ok=False, method="build_payload", evidence=refusal.sentence)
         wanted = Terms(effect=EFFECT, account=ACCOUNT, revision=draft.ref, payload=payload)
@@ -45,3 +44,7 @@ class PackTerms:
         if isinstance(prepared, Finding):
             return prepared
         return wanted.model_copy(update={"payload": prepared})
+
+    def _strategy(self, job: Job) -> tuple[RevisionRef, ...]:
+        ref = job.heads.get("strategy")
+        return () if ref is None else (ref,)

@@ -16,7 +16,9 @@ from typing import Final
 import structlog
 
 from runtime.domain import operation as operations
-from runtime.domain.operation import Operation, Waiting
+from runtime.domain.operation import Operation, OperatorRequired, Waiting
+from runtime.engine.approvals import At
+from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.errors import HarmoniaError
@@ -122,6 +124,11 @@ class Scanner:
             if after == stored:
                 return Commit("unchanged")
             serial = f"{after.id}:{after.epoch}:scan"
+            if isinstance(after.state, OperatorRequired):
+                lost = await lost_of(At(reads, found.key.scope, now, serial), stored)
+                if lost is not None:
+                    writes = (*lost.writes, Put(found.key, lost.operation))
+                    return Commit(lost.operation.state.name, writes)
             mark = dirty_operation(found.key.scope, after, now, serial)
             return Commit(after.state.name, (Put(found.key, after), mark))
 

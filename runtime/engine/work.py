@@ -8,6 +8,7 @@ one commit.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -47,6 +48,8 @@ class Work:
         self.operation = operation
         self.store: Store = Scoped(kit.store, (scope,))
         self.settled = False
+        # One commit at a time: a renewal between a lost reply and its re-run would hide the tag.
+        self._turn = asyncio.Lock()
 
     def now(self) -> datetime:
         """The current time, from the clock port."""
@@ -87,8 +90,9 @@ class Work:
             writes.extend(await self._event_writes(reads, after))
             return Commit(step.outcome, tuple(writes))
 
-        outcome = await self.kit.commit(run, store or self.store)
-        self.settled = self.settled or left
+        async with self._turn:
+            outcome = await self.kit.commit(run, store or self.store)
+            self.settled = self.settled or left
         return outcome
 
     async def _event_writes(self, reads: Reads, after: Operation) -> list[Write]:

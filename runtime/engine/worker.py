@@ -18,6 +18,8 @@ import structlog
 from runtime.domain import operation as operations
 from runtime.domain.operation import LEASE, Operation, Refused
 from runtime.domain.values import Scope, sha256
+from runtime.engine.approvals import At
+from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.engine.services import Stop
@@ -240,10 +242,12 @@ class Worker:
         """Pending again after a delay, or in front of a person when the retry budget is spent."""
 
         async def body(reads: Reads, current: Operation) -> Step[None]:
-            del reads
             now = self._kit.clock.now()
             serial = f"{current.id}:{current.epoch}:given-back"
             if current.attempt >= current.attempts_max:
+                lost = await lost_of(At(reads, work.scope, now, serial), current)
+                if lost is not None:
+                    return Step(None, lost.writes, lost.operation)
                 parked = operations.require_operator(current, reason[:1_000], now)
                 mark = dirty_operation(work.scope, current, now, serial)
                 return Step(None, (mark,), parked)
