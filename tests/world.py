@@ -44,7 +44,7 @@ class ManualClock:
     async def sleep(self, seconds: float) -> None:
         if seconds <= 0:
             future = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_soon(future.set_result, None)
+            asyncio.get_running_loop().call_soon(_arrive, future)
             await future
             return
         due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -60,6 +60,11 @@ class ManualClock:
             elif not future.done():
                 kept.append((at, future))
         self._sleepers = kept
+
+
+def _arrive(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class SeededIds:

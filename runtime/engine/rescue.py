@@ -1,8 +1,10 @@
 """Rescue: what a person may do about work that cannot go on by itself.
 
-Trying again gives the operation a fresh retry budget; its handler looks at what is stored before it
-acts, so nothing that happened is repeated. Stopping ends the job without its result, and is refused
-once something may have been sent: that is never called cancelled.
+Trying again gives the operation a fresh retry budget; its handler looks at what is stored before
+it acts, so nothing that happened is repeated. An export whose approval is spent or past its
+validity needs a new decision first: it is asked for, and nothing is sent without it (INV-6).
+Stopping ends the job without its result, and is refused once something may have been sent: that is
+never called cancelled.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from dataclasses import dataclass
 from runtime.domain import effect
 from runtime.domain import job as jobs
 from runtime.domain import operation as operations
+from runtime.domain.approval import Approved, Requested
 from runtime.domain.job import Job, NeedsPerson
-from runtime.domain.operation import Operation, OperatorRequired
+from runtime.domain.operation import Failed, Operation, OperatorRequired
 from runtime.domain.people import Member, Role, may
 from runtime.engine.approvals import At
+from runtime.engine.effects import EXPORT
 from runtime.engine.marks import dirty_operation
-from runtime.ports import Put, Write
-from runtime.stores.collections import COMMANDS, JOBS, OPERATIONS
+from runtime.engine.stages import stage_operation
+from runtime.ports import Create, Put, Write
+from runtime.stores.collections import APPROVALS, COMMANDS, JOBS, OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,12 @@ async def retry(at: At, operation_id: str, by: Member | None) -> Rescued:
     if isinstance(found, Rescued):
         return found
     operation, job = found
+    if job is not None and operation.kind == EXPORT:
+        asked = await _ask_again(at, operation, job)
+        if asked is not None:
+            return asked
+    if isinstance(operation.state, Failed):
+        return SETTLED
     writes: list[Write] = [
         Put(OPERATIONS.key(at.scope, operation.id), operations.wake(operation, at.now))
     ]
@@ -64,13 +75,65 @@ async def give_up(at: At, operation_id: str, by: Member | None) -> Rescued:
         elif command is not None and not isinstance(command.state, effect.Failed):
             sentence = "It was sent already; what was sent is never called cancelled."
             return Rescued(done=False, sentence=sentence)
-    writes.append(
-        Put(OPERATIONS.key(at.scope, operation.id), operations.cancel(operation, reason, at.now))
-    )
+    if isinstance(operation.state, OperatorRequired):
+        ended = operations.cancel(operation, reason, at.now)
+        writes.append(Put(OPERATIONS.key(at.scope, operation.id), ended))
     if job is not None:
         stopped = jobs.stop(job, "cancelled", reason, at.now)
         writes.append(Put(JOBS.key(at.scope, job.id), stopped))
     return _marked(at, operation, "It is stopped. Nothing more is done.", writes)
+
+
+async def _ask_again(at: At, operation: Operation, job: Job) -> Rescued | None:
+    """A new request for the same draft and terms, if the old decision cannot be used any more."""
+    old = await at.reads.get(APPROVALS.key(at.scope, job.approval or ""))
+    command = None
+    if job.command is not None:
+        command = await at.reads.get(COMMANDS.key(at.scope, job.command))
+    if old is None or (command is None and isinstance(old.state, Approved)):
+        return None
+    writes: list[Write] = []
+    if command is not None and isinstance(command.state, effect.Prepared):
+        decided = max((vote.at for vote in old.votes), default=old.requested_at)
+        if at.now < decided + old.valid_for:
+            return None
+        withdrawn = effect.withdraw(command, "its approval is past its validity", at.now)
+        if isinstance(withdrawn, operations.Refused):
+            return None
+        writes.append(Put(COMMANDS.key(at.scope, command.id), withdrawn))
+    elif command is not None and not isinstance(command.state, effect.Failed):
+        return None
+    within = old.decide_by - old.requested_at
+    asked = old.model_copy(
+        update={
+            "id": f"{old.id}:again",
+            "operation": f"{operation.id}:again",
+            "votes": (),
+            "requested_at": at.now,
+            "decide_by": at.now + within,
+            "state": Requested(),
+        }
+    )
+    back = jobs.return_to(jobs.go_on(job, at.now), "decide_draft", at.now)
+    back = back.model_copy(
+        update={
+            "approval": asked.id,
+            "command": None,
+            "receipt": None,
+            "operation": asked.operation,
+        }
+    )
+    waiting = stage_operation(back, "export", operation, at.now, asked)
+    waiting = waiting.model_copy(update={"id": asked.operation})
+    writes += [
+        Create(APPROVALS.key(at.scope, asked.id), asked),
+        Create(OPERATIONS.key(at.scope, waiting.id), waiting),
+        Put(JOBS.key(at.scope, back.id), back),
+    ]
+    if isinstance(operation.state, OperatorRequired):
+        ended = operations.cancel(operation, "decided anew", at.now)
+        writes.append(Put(OPERATIONS.key(at.scope, operation.id), ended))
+    return _marked(at, operation, "It needs a new decision; the card follows.", writes)
 
 
 async def _stuck(
@@ -80,12 +143,14 @@ async def _stuck(
     if not may(by, Role.APPROVER):
         return Rescued(done=False, sentence="Only approvers can decide this.")
     operation = await at.reads.get(OPERATIONS.key(at.scope, operation_id))
-    if operation is None or not isinstance(operation.state, OperatorRequired):
+    if operation is None or not isinstance(operation.state, OperatorRequired | Failed):
         return SETTLED
     if operation.job is None:
         return operation, None
     job = await at.reads.get(JOBS.key(at.scope, operation.job))
     if job is None or not isinstance(job.state, jobs.Running | NeedsPerson):
+        return SETTLED
+    if isinstance(operation.state, Failed) and job.operation != operation.id:
         return SETTLED
     return operation, job
 

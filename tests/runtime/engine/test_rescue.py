@@ -111,3 +111,33 @@ async def test_what_was_sent_is_never_called_cancelled(tmp_path: Path) -> None:
     assert not stopped.done
     assert "sent" in stopped.sentence
     assert (await at.job()).state.name == "needs_person"
+
+
+async def test_a_refused_effect_needs_a_new_decision_before_it_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    """INV-6: trying again opens no attempt; only the new approval does."""
+    at = await play(tmp_path)
+    await at.begin()
+    at.provider.script = ["reject"]
+    await at.to_the_end()
+    assert (await at.job()).state.name == "needs_person"
+    assert await open_items(at) == ["failed_stage"]
+    assert (await press(at, retry, "job-1:export", member(ANA))).done
+    await at.to_the_end(decide=False)
+    assert len(at.provider.calls) == 1
+    assert await open_items(at) == ["approval"]
+    assert not (await press(at, retry, "job-1:export", member(ANA))).done
+    await at.to_the_end()
+    assert (await at.job()).state.name == "done"
+    assert len(at.provider.calls) == 2
+    assert len(set(at.provider.calls)) == 2
+
+
+async def test_a_refused_effect_can_be_stopped(tmp_path: Path) -> None:
+    at = await play(tmp_path)
+    await at.begin()
+    at.provider.script = ["reject"]
+    await at.to_the_end()
+    assert (await press(at, give_up, "job-1:export", member(ANA))).done
+    assert (await at.job()).state.name == "stopped"
