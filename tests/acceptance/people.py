@@ -51,6 +51,10 @@ class Person:
         """Say something, and the answer to it."""
         return await self.sees(expected, after=await self.says(text))
 
+    async def asks_with(self, name: str, data: bytes, expected: Test | str) -> Json:
+        """Send a file, and the answer to it."""
+        return await self.sees(expected, after=await self.sends(name, data))
+
     async def card(self, what: str, after: int = 0, seconds: float = SEE_SECONDS) -> Json:
         """The newest card that asks for a decision about `what`."""
 

@@ -118,7 +118,7 @@ def expect_one_of_everything(world: World, finished: dict[str, Json]) -> None:
     waiting = [
         row["id"]
         for row in truth.records("operations")
-        if row["job"] and row["state"]["name"] not in {"succeeded"}
+        if row["job"] and row["state"]["name"] != "succeeded"
     ]
     assert not waiting
 

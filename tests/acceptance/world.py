@@ -100,7 +100,11 @@ class World:
         chats = [chat for person in state["people"] for chat in person["chats"]]
         title = next(str(chat["title"]) for chat in chats if chat["type"] == "supergroup")
         bot = state["bot"]["username"]
-        await self.person("ana", title).asks(f"/start@{bot}", "I work here now")
+
+        def told(message: Json) -> bool:
+            return str(message.get("text")).startswith(("I work here now", "You are admin"))
+
+        await self.person("ana", title).asks(f"/start@{bot}", told)
         return title
 
     async def calls(self, *methods: str) -> list[Json]:
