@@ -331,9 +331,9 @@ async def play(
     return Play(kit, clock, cognition, desk, provider, handlers, spill, thinker)
 
 
-async def at_stage(folder: Path, stage: str, cognition: Scripted | None = None) -> Play:
+async def at_stage(folder: Path, stage: str, clock: ManualClock | None = None) -> Play:
     """A job that stands before `stage`, decisions taken."""
-    one = await play(folder, cognition=cognition)
+    one = await play(folder, clock=clock)
     await one.begin()
     for _ in range(20):
         if (await one.job()).stage == stage:
