@@ -201,11 +201,9 @@ def _subjects(grant: Grant) -> tuple[tuple[str, str], ...]:
         return (("question", grant.subject),)
     if grant.action == "open":
         return (("job", grant.subject),)
-    approval = grant.subject
-    return (
-        ("item", item_id("approval", approval)),
-        ("item", item_id("strategy_decision", approval)),
-    )
+    stuck = grant.action in {"retry", "stop"}
+    kinds = ("failed_stage", "escalation") if stuck else ("approval", "strategy_decision")
+    return tuple(("item", item_id(kind, grant.subject)) for kind in kinds)
 
 
 async def toast(desk: Desk, pressed: Press, outcome: Outcome) -> None:
