@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from runtime.domain.people import Role
-from runtime.domain.values import Digest, Id, Record, UtcTime, sha256
+from runtime.domain.values import Digest, Id, Record, UtcTime, identity, sha256
 
 TOKEN_BYTES: Final = 24
 CALLBACK_BYTES_MAX: Final = 64
@@ -40,7 +40,7 @@ class Grant(Record):
 
 def token(secret: bytes, action: str, subject: str, digest: str, destination: str) -> str:
     """The button's callback data: 32 characters, unguessable, the same on every rendering."""
-    parts = "\x1f".join((action, subject, digest, destination)).encode()
+    parts = identity(action, subject, digest, destination).encode()
     mac = hmac.new(secret, parts, hashlib.sha256).digest()[:TOKEN_BYTES]
     return base64.urlsafe_b64encode(mac).decode()
 
