@@ -137,6 +137,9 @@ async def _announce(settings: Settings, parts: Base, bot: Bot, engine: Engine, s
     """Say in words what runs, what is missing, and how the first person pairs."""
     say(f"Model: {engine.sentence}")
     say(f"Bot: @{bot.username}, workspace {parts.settings.tenant.workspace}")
+    if address := settings.telegram_webhook_url:
+        # Before the check, which would otherwise miss what is about to be set.
+        await use_webhook(bot, f"{address.rstrip('/')}/telegram/webhook", _secret(settings))
     for problem in await self_check(bot, polling=not settings.telegram_webhook_url):
         engine.problems.append(problem)
         say(f"Note: {problem}")
@@ -185,11 +188,7 @@ async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: 
         loop(kit, stop, "retention", retain, idle_seconds=RETENTION_SECONDS, single=True),
         wake_when_stopped(),
     ]
-    if settings.telegram_webhook_url:
-        await use_webhook(
-            bot, f"{settings.telegram_webhook_url}/telegram/webhook", _secret(settings)
-        )
-    else:
+    if not settings.telegram_webhook_url:
         await begin_polling(bot)
         services.append(engine.poller.run(stop))
     async with asyncio.TaskGroup() as group:
