@@ -41,7 +41,7 @@ from runtime.engine.kit import Kit
 from runtime.engine.services import Stop
 from runtime.engine.stages import stage_operation
 from runtime.engine.verifier import Verifier
-from runtime.engine.work import Step, Work
+from runtime.engine.work import Handler, Step, Work
 from runtime.engine.worker import Limits, Worker
 from runtime.ports import Commit, Connector, Create, Put, Reads, Write
 from runtime.stores.collections import (
@@ -112,7 +112,7 @@ class Unit:
         self._done: dict[str, asyncio.Event] = {}
         self._stop = Stop()
         verifier = Verifier(self.provider)
-        handlers = {
+        handlers: dict[str, Handler] = {
             "bench.think": self._think,
             "bench.press": self._press,
             "stage.export": Dispatcher(self.provider),
@@ -261,7 +261,7 @@ class Unit:
 
             await self.kit.commit(body)
 
-    def _verified(self, verifier: Verifier) -> object:
+    def _verified(self, verifier: Verifier) -> Handler:
         async def run(work: Work) -> None:
             await verifier(work)
             job = work.operation.job or ""

@@ -10,6 +10,8 @@ from tests.tidy.tree import PACKAGES, ROOT, Source, report, sources
 # Where the interpreter enters: nothing imports these, and why.
 ENTRANCES = {
     "bot.cli": "the console script of pyproject.toml",
+    "bot.sandbox.client": "drives the sandbox's people, for scripts outside: the demo, the tests",
+    "runtime.domain.states": "writes docs/states.md, by hand (python -m)",
 }
 
 
