@@ -61,20 +61,30 @@ class Projector:
     def __init__(self, kit: Kit) -> None:
         """Read and write through the kit's store."""
         self._kit = kit
+        self._after: str | None = None
 
     async def once(self) -> bool:
-        """Project one page; whether there was anything to do."""
-        page = await self._kit.store.find(Ask(MARKERS, "waiting", None, limit=PAGE))
+        """Project one page; whether it is worth looking again at once.
+
+        What cannot be projected keeps its marker and is tried again after a pause. A page of
+        nothing else is passed over, so that no number of broken jobs hides the ones behind them.
+        """
+        page = await self._kit.store.find(
+            Ask(MARKERS, "waiting", None, after=self._after, limit=PAGE)
+        )
+        done = 0
         for path, cause in page.unreadable:
             log.error("marker_unreadable", key=path, cause=cause)
         for found in page.rows:
             try:
                 await self._project(found.key.scope, found.record)
+                done += 1
             except HarmoniaError as error:
                 log.error(  # noqa: TRY400 - a traceback may quote a draft (INV-20)
                     "projection_failed", marker=found.record.id, error=type(error).__name__
                 )
-        return bool(page.rows)
+        self._after = None if done else page.cursor
+        return done > 0 or page.cursor is not None
 
     async def _project(self, scope: Scope, marker: DirtyMarker) -> None:
         now = self._kit.clock.now()

@@ -80,6 +80,7 @@ class Scanner:
     def __init__(self, kit: Kit) -> None:
         """Read and write through the kit's store."""
         self._kit = kit
+        self._after: dict[str, str | None] = {}
 
     async def once(self) -> Scan:
         """One bounded page of each finding."""
@@ -94,9 +95,10 @@ class Scanner:
         )
 
     async def _sweep(self, state: str, decide: Decide) -> tuple[int, int, int, int]:
-        now = self._kit.clock.now()
+        before = self._kit.clock.now() + TICK
+        after_ = self._after.get(state)
         page = await self._kit.store.find(
-            Ask(OPERATIONS, "leases", None, equals=(state,), before=now + TICK, limit=PAGE)
+            Ask(OPERATIONS, "leases", None, (state,), before=before, after=after_, limit=PAGE)
         )
         for path, cause in page.unreadable:
             log.error("operation_unreadable", key=path, cause=cause)
@@ -112,6 +114,8 @@ class Scanner:
                 continue
             moved += after == "pending"
             parked += after == "operator_required"
+        # A page of broken rows alone is passed over, so that it hides nothing behind it.
+        self._after[state] = None if moved + parked else page.cursor
         return moved, parked, len(page.unreadable), failed
 
     async def _move(self, found: Found[Operation], decide: Decide) -> str:
