@@ -211,3 +211,18 @@ async def test_a_scan_is_one_bounded_page(tmp_path: Path) -> None:
     assert (await Scanner(kit).once()).released == PAGE
     assert (counts.rows, counts.commits) == (PAGE, PAGE)
     assert (await Scanner(kit).once()).released == 1
+
+
+async def test_many_broken_rows_do_not_hide_the_ones_behind_them(tmp_path: Path) -> None:
+    clock = ManualClock()
+    kit = await make_kit(tmp_path, clock=clock)
+    await store(kit, *(claimed(f"bad-{number:03}") for number in range(PAGE + 5)))
+    with sqlite3.connect(tmp_path / "truth.sqlite") as file:
+        file.execute("UPDATE r_operations SET body = replace(body, 'goal', 'gaol')")
+    fresh = await make_kit(tmp_path, clock=clock, seed=1)
+    await store(fresh, claimed("good"))
+    clock.advance(LEASE)
+    scanner = Scanner(fresh)
+    scans = [await scanner.once() for _ in range(3)]
+    assert sum(scan.released for scan in scans) == 1
+    assert (await found(fresh, "good")).state.name == "pending"

@@ -1,0 +1,449 @@
+"""The projector: a contiguous feed, a true snapshot, cards that follow, bounded cost (INV-13)."""
+
+from __future__ import annotations
+
+import asyncio
+import random  # noqa: TID251 - a seeded order of changes
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from runtime.domain import job as jobs
+from runtime.domain.card import Card, card_id
+from runtime.domain.feed import FeedChange, JobShell, NeedsYouItem
+from runtime.domain.job import Job
+from runtime.domain.values import Scope
+from runtime.engine.kit import Kit
+from runtime.engine.projector import Projector
+from runtime.engine.stages import put_job
+from runtime.ports import Ask, Body, Commit, Put, Reads, Store, Write
+from runtime.stores.collections import (
+    APPROVALS,
+    CARDS,
+    FEED_CHANGES,
+    FEED_HEADS,
+    ITEMS,
+    JOBS,
+    SHELLS,
+)
+from tests.effects_made import ANA, Export, export
+from tests.runtime.engine.carrying import Watched
+from tests.runtime.engine.playing import Play, at_stage
+from tests.world import ACME, OTHER, START, Counting, ManualClock, make_kit
+
+T = TypeVar("T")
+ROUNDS_MAX = 50
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a viewer of the feed holds: the head, and the view of each job and open item."""
+
+    head: int
+    shells: dict[str, str]
+    items: dict[str, str]
+
+    def after(self, changes: list[FeedChange]) -> Snapshot:
+        """This snapshot with later changes applied in order."""
+        shells, items, head = dict(self.shells), dict(self.items), self.head
+        for change in changes:
+            if change.sequence <= self.head:
+                continue
+            assert change.sequence == head + 1, "a gap"
+            head = change.sequence
+            match change.kind:
+                case "job_upserted":
+                    shells[change.subject] = change.view
+                case "item_upserted":
+                    items[change.subject] = change.view
+                case "item_closed":
+                    items.pop(change.subject, None)
+        return Snapshot(head, shells, items)
+
+
+async def snapshot(kit: Kit, scope: Scope = ACME) -> Snapshot:
+    async def body(reads: Reads) -> Commit[Snapshot]:
+        head = await reads.get(FEED_HEADS.key(scope, "head"))
+        shells = await reads.find(Ask(SHELLS, "recent", scope, limit=500))
+        items = await reads.find(Ask(ITEMS, "open", scope, equals=(True,), limit=500))
+        return Commit(
+            Snapshot(
+                head.sequence if head else 0,
+                {row.record.id: row.record.view for row in shells.rows},
+                {row.record.id: row.record.view for row in items.rows},
+            )
+        )
+
+    return await kit.store.transact(body)
+
+
+async def feed(kit: Kit, scope: Scope = ACME) -> list[FeedChange]:
+    page = await kit.store.find(Ask(FEED_CHANGES, "after", scope, limit=500))
+    assert page.cursor is None
+    return [row.record for row in page.rows]
+
+
+async def project(kit: Kit) -> None:
+    for _ in range(ROUNDS_MAX):
+        if not await Projector(kit).once():
+            return
+    message = "the projector does not come to rest"
+    raise AssertionError(message)
+
+
+async def begin(kit: Kit, *made: Export, scope: Scope = ACME) -> None:
+    """Store jobs with their records, each marked as changed."""
+
+    async def body(reads: Reads) -> Commit[None]:
+        writes: list[object] = []
+        for each in made:
+            writes += [Put(write.key, write.record) for write in each.writes]  # type: ignore[union-attr]  # no deletes among them
+            writes += put_job(scope, each.job, each.operation, kit.clock.now())
+        return Commit(None, tuple(writes))  # type: ignore[arg-type]  # all are writes
+
+    await kit.commit(body)
+
+
+async def change(kit: Kit, job: Job, made: Export, scope: Scope = ACME) -> None:
+    async def body(reads: Reads) -> Commit[None]:
+        return Commit(None, tuple(put_job(scope, job, made.operation, kit.clock.now())))
+
+    await kit.commit(body)
+
+
+async def job_of(kit: Kit, id_: str) -> Job:
+    found = await kit.store.get(JOBS.key(ACME, id_))
+    assert found is not None
+    return found
+
+
+async def shell_of(kit: Kit, id_: str = "job-1", scope: Scope = ACME) -> JobShell:
+    found = await kit.store.get(SHELLS.key(scope, id_))
+    assert found is not None
+    return found
+
+
+async def open_items(one: Play) -> list[NeedsYouItem]:
+    page = await one.kit.store.find(Ask(ITEMS, "open", ACME, equals=(True,)))
+    return [row.record for row in page.rows]
+
+
+async def cards(one: Play, subject: str) -> list[Card]:
+    page = await one.kit.store.find(Ask(CARDS, "of_subject", ACME, equals=(subject,)))
+    return [row.record for row in page.rows]
+
+
+def moves(job: Job, at: ManualClock, dice: random.Random) -> Job:
+    """One of the ways in which a job changes."""
+    now = at.now()
+    return (
+        jobs.advance(job, "n", now),
+        jobs.need_person(job, f"agent: {dice.random()}", now),
+        jobs.go_on(job, now),
+        job.model_copy(update={"title": f"t{dice.random()}"}),
+        jobs.stop(job, "cancelled", "c", now) if dice.random() < 0.1 else job,
+    )[dice.randrange(5)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_changes_are_contiguous_and_make_any_old_snapshot_current(
+    tmp_path: Path, seed: int
+) -> None:
+    """Two projectors and two writers on one file, everything at once."""
+    clock, dice = ManualClock(), random.Random(seed)
+    kits = [await make_kit(tmp_path, clock=clock, seed=number) for number in range(2)]
+    made = [export(f"job-{number}") for number in range(4)]
+    await begin(kits[0], *made)
+    snapshots = [await snapshot(kits[0])]
+    for _ in range(15):
+        clock.advance(timedelta(seconds=1))
+        works: list[Awaitable[object]] = [Projector(kit).once() for kit in kits]
+        for each in dice.sample(made, 2):
+            kit = dice.choice(kits)
+            works.append(change(kit, moves(await job_of(kit, each.job.id), clock, dice), each))
+        dice.shuffle(works)
+        await asyncio.gather(*works)
+        snapshots.append(await snapshot(dice.choice(kits)))
+    await project(kits[1])
+    current, changes = await snapshot(kits[0]), await feed(kits[0])
+    assert [each.sequence for each in changes] == list(range(1, current.head + 1))
+    assert current.head > 10
+    for old in snapshots:
+        assert old.after(changes) == current
+    for each in made:
+        shell = await shell_of(kits[0], each.job.id)
+        assert shell.order == (await job_of(kits[0], each.job.id)).updated_at
+
+
+async def test_projecting_again_changes_nothing(tmp_path: Path) -> None:
+    kit = await make_kit(tmp_path)
+    made = export()
+    await begin(kit, made)
+    await project(kit)
+    before = await snapshot(kit)
+    await change(kit, made.job, made)
+    await project(kit)
+    assert await snapshot(kit) == before
+    assert not await Projector(kit).once()
+
+
+async def test_tenants_have_feeds_of_their_own(tmp_path: Path) -> None:
+    """INV-18: each counts for itself and shows only its own."""
+    kit = await make_kit(tmp_path)
+    made = export()
+    await begin(kit, made)
+
+    async def body(reads: Reads) -> Commit[None]:
+        writes = put_job(OTHER, made.job, made.operation, kit.clock.now())
+        return Commit(None, tuple(writes))
+
+    await kit.commit(body)
+    await project(kit)
+    for scope in (ACME, OTHER):
+        told = await feed(kit, scope)
+        assert told
+        assert [each.sequence for each in told] == list(range(1, len(told) + 1))
+    assert (await shell_of(kit, "job-1", OTHER)).id == "job-1"
+
+
+class Interfering:
+    """A store in which something happens once, after a body has read and before it commits."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self.get, self.find, self.close = inner.get, inner.find, inner.close
+        self.first: Callable[[], Awaitable[None]] | None = None
+
+    async def transact(self, body: Body[T]) -> T:
+        async def interfered(reads: Reads) -> Commit[T]:
+            commit = await body(reads)
+            if self.first is not None and commit.writes:
+                act, self.first = self.first, None
+                await act()
+            return commit
+
+        return await self._inner.transact(interfered)
+
+    @property
+    def waiting(self) -> bool:
+        return self.first is not None
+
+
+async def test_a_change_while_the_projector_commits_is_not_lost(tmp_path: Path) -> None:
+    clock = ManualClock()
+    kit = await make_kit(tmp_path, clock=clock, wrap=Interfering)
+    other = await make_kit(tmp_path, clock=clock, seed=1)
+    made = export()
+    await begin(other, made)
+    titled = made.job.model_copy(update={"title": "Changed meanwhile"})
+
+    async def meddle() -> None:
+        await change(other, titled, made)
+
+    store = kit.store
+    assert isinstance(store, Interfering)
+    store.first = meddle
+    await project(kit)
+    assert not store.waiting
+    assert (await shell_of(kit)).title == "Changed meanwhile"
+    changes = await feed(kit)
+    assert [each.sequence for each in changes] == list(range(1, len(changes) + 1))
+
+
+async def test_a_change_between_page_and_commit_is_not_lost(tmp_path: Path) -> None:
+    clock = ManualClock()
+    kit = await make_kit(tmp_path, clock=clock, wrap=Watched)
+    other = await make_kit(tmp_path, clock=clock, seed=1)
+    made = export()
+    await begin(other, made)
+    watched = kit.store
+    assert isinstance(watched, Watched)
+
+    async def meddle() -> None:
+        await change(other, made.job.model_copy(update={"title": "Changed"}), made)
+
+    watched.before = (watched.count + 1, meddle)
+    await project(kit)
+    assert (await shell_of(kit)).title == "Changed"
+
+
+async def test_a_job_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    """Nor does it keep the loop busy; once it can be read again, it is projected."""
+    kit = await make_kit(tmp_path)
+    made = [export(f"job-{number}") for number in (1, 2, 3)]
+    await begin(kit, *made)
+
+    def spoil(table: str, one: str, other: str, id_: str) -> None:
+        with sqlite3.connect(tmp_path / "truth.sqlite") as file:
+            statement = f"UPDATE {table} SET body = replace(body, ?, ?) WHERE id = ?"  # noqa: S608 - our own tables
+            assert file.execute(statement, (one, other, id_)).rowcount == 1
+
+    spoil("r_jobs", "correlation", "korrelation", "job-2")
+    spoil("r_approvals", "decide_by", "decide_bi", made[2].approval.id)
+    fresh = await make_kit(tmp_path, seed=1)
+    await Projector(fresh).once()
+    assert not await Projector(fresh).once(), "it would be asked again without a pause"
+    assert (await shell_of(fresh, "job-1")).id == "job-1"
+    assert await fresh.store.get(SHELLS.key(ACME, "job-2")) is None
+    spoil("r_jobs", "korrelation", "correlation", "job-2")
+    spoil("r_approvals", "decide_bi", "decide_by", made[2].approval.id)
+    healed = await make_kit(tmp_path, seed=2)
+    await project(healed)
+    for each in made:
+        assert (await shell_of(healed, each.job.id)).view
+
+
+async def test_many_broken_jobs_do_not_hide_the_ones_behind_them(tmp_path: Path) -> None:
+    kit = await make_kit(tmp_path)
+    broken = [export(f"bad-{number}") for number in range(210)]
+    for start in range(0, 210, 70):
+        await begin(kit, *broken[start : start + 70])
+    with sqlite3.connect(tmp_path / "truth.sqlite") as file:
+        file.execute("UPDATE r_jobs SET body = replace(body, 'correlation', 'korrelation')")
+    kit.clock.advance(timedelta(seconds=1))  # type: ignore[attr-defined]  # the manual clock
+    fresh = await make_kit(tmp_path, seed=1, clock=kit.clock)  # type: ignore[arg-type]  # as above
+    await begin(fresh, export())
+    projector = Projector(fresh)
+    rounds = 0
+    while await projector.once():
+        rounds += 1
+        assert rounds < 5
+    assert (await shell_of(fresh)).id == "job-1"
+
+
+async def test_an_item_opens_with_its_card_and_closes_when_decided(tmp_path: Path) -> None:
+    """INV-17: what is shown follows from what is stored."""
+    one = await at_stage(tmp_path, "decide_draft")
+    await one.project()
+    items = await open_items(one)
+    assert [item.kind for item in items] == ["approval"]
+    told = await cards(one, items[0].id)
+    assert [(card.destination, card.wanted, card.pending) for card in told] == [
+        ("telegram:100", items[0].view, True)
+    ]
+    await one.vote("job-1:draft:1:approval")
+    await one.project()
+    assert await open_items(one) == []
+    after = await cards(one, items[0].id)
+    assert len(after) == 1
+    assert after[0].wanted != told[0].wanted
+    assert (await feed(one.kit))[-1].kind == "item_closed"
+
+
+async def test_a_card_of_a_decision_follows_its_effect_to_the_end(tmp_path: Path) -> None:
+    one = await at_stage(tmp_path, "decide_draft")
+    await one.project()
+    item = (await open_items(one))[0]
+    wanted = [(await cards(one, item.id))[0].wanted]
+    await one.approve()
+    for _ in range(10):
+        await one.project()
+        wanted.append((await cards(one, item.id))[0].wanted)
+        for operation in await one.ready():
+            await one.carry(operation)
+    await one.project()
+    assert (await one.job()).state.name == "done"
+    assert len(set(wanted)) >= 4, "approved, applied and verified each change it"
+
+
+async def test_the_card_of_a_job_follows_it_and_others_do_not(tmp_path: Path) -> None:
+    kit = await make_kit(tmp_path)
+    made, beside = export("job-1"), export("job-2")
+    await begin(kit, made, beside)
+
+    def card(job: str) -> Card:
+        return Card(
+            id=card_id("job", job, "telegram:100"),
+            subject="job",
+            subject_id=job,
+            destination="telegram:100",
+            wanted="0" * 64,
+            due_at=START,
+            created_at=START,
+        )
+
+    async def body(reads: Reads) -> Commit[None]:
+        both = [card("job-1"), card("job-2")]
+        return Commit(None, tuple(Put(CARDS.key(ACME, each.id), each) for each in both))
+
+    await kit.commit(body)
+    await project(kit)
+    await change(kit, made.job.model_copy(update={"title": "New"}), made)
+    await project(kit)
+    for id_ in ("job-1", "job-2"):
+        stored = await kit.store.get(CARDS.key(ACME, card(id_).id))
+        assert stored is not None
+        assert stored.wanted == (await shell_of(kit, id_)).view
+
+
+async def test_an_item_that_nothing_lists_any_more_is_closed(tmp_path: Path) -> None:
+    one = await at_stage(tmp_path, "strategise")
+    needy = jobs.need_person(await one.job(), "agent: which?", one.clock.now())
+    operation = await one.operation("job-1:strategise")
+
+    async def store(job: Job) -> None:
+        async def body(reads: Reads) -> Commit[None]:
+            return Commit(None, tuple(put_job(ACME, job, operation, one.clock.now())))
+
+        await one.kit.commit(body)
+
+    await store(needy)
+    await one.project()
+    assert [item.kind for item in await open_items(one)] == ["escalation"]
+    await store(jobs.go_on(needy, one.clock.now()))
+    await one.project()
+    assert await open_items(one) == []
+    assert ANA == "telegram:1"
+
+
+async def crowd(kit: Kit, count: int) -> None:
+    """Many jobs with their shells and items, as after their last projection."""
+    made = export()
+    await begin(kit, made)
+    await project(kit)
+    shell, asked = await shell_of(kit), made.approval
+    items = await kit.store.find(Ask(ITEMS, "open", ACME, equals=(False,)))
+    for start in range(1, count, 100):
+
+        async def body(reads: Reads, start: int = start) -> Commit[None]:
+            writes: list[Write] = []
+            for number in range(start, min(start + 100, count)):
+                id_ = f"crowd-{number}"
+                job = made.job.model_copy(update={"id": id_, "approval": f"{id_}:approval"})
+                approval = asked.model_copy(update={"id": f"{id_}:approval", "job": id_})
+                writes += [
+                    Put(JOBS.key(ACME, id_), job),
+                    Put(APPROVALS.key(ACME, approval.id), approval),
+                    Put(SHELLS.key(ACME, id_), shell.model_copy(update={"id": id_})),
+                ]
+                for row in items.rows:
+                    item = row.record.model_copy(update={"id": f"approval:{id_}", "job": id_})
+                    writes.append(Put(ITEMS.key(ACME, item.id), item))
+            return Commit(None, tuple(writes))
+
+        await kit.commit(body)
+
+
+async def test_a_changed_job_costs_the_same_among_few_and_many(tmp_path: Path) -> None:
+    costs = []
+    for count in (10, 2_000):
+        kit = await make_kit(tmp_path / str(count), wrap=Counting)
+        await crowd(kit, count)
+        counts = kit.store
+        assert isinstance(counts, Counting)
+        changed = export()
+        await change(kit, changed.job.model_copy(update={"title": "New"}), changed)
+        counts.gets = counts.rows = counts.commits = 0
+        assert await Projector(kit).once()
+        costs.append((counts.commits, counts.gets + counts.rows))
+        counts.gets = counts.rows = 0
+        await Projector(kit).once()
+        assert counts.gets + counts.rows == 0
+    assert costs[0] == costs[1]
+    assert costs[0][0] == 1
+    assert costs[0][1] <= 20
