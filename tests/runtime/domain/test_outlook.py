@@ -13,11 +13,12 @@ from runtime.domain import effect as effects
 from runtime.domain import job as jobs
 from runtime.domain import operation as operations
 from runtime.domain.approval import Approval, Approved, Expired, Rejected, Requested, Superseded
+from runtime.domain.card import Card, CardUnreachable
 from runtime.domain.effect import Command, Dispatched
 from runtime.domain.feed import NeedsYouItem
 from runtime.domain.job import Job
 from runtime.domain.operation import Claimed, Operation
-from runtime.domain.outlook import JobRecords, Outlook, closed, outlook
+from runtime.domain.outlook import JobRecords, Outlook, closed, outlook, parked, undelivered
 from runtime.domain.receipt import Verification
 from runtime.domain.revision import RevisionRef
 from runtime.domain.values import sha256
@@ -195,3 +196,28 @@ def test_the_outlook_is_a_function_of_records_and_counts_what_is_open(
     assert seen == look(job, *approvals, sent=sent, operation=operation)
     assert seen.shell.attention == sum(item.open for item in seen.items)
     assert len({item.id for item in seen.items}) == len(seen.items)
+
+
+def test_an_operation_without_a_job_stands_in_front_of_people_too() -> None:
+    """INV-19: a press or a file that could not be worked on is listed until somebody sees to it."""
+    lone = PARKED.model_copy(update={"job": None})
+    item = parked(lone)
+    assert (item.open, item.job, item.reason) == (True, None, "its workers stopped 5 times")
+    again = parked(operations.wake(lone, LATER))
+    assert (again.id, again.open) == (item.id, False)
+    assert again.view != item.view
+
+
+def test_a_card_that_reaches_nobody_is_an_item_until_it_is_shown() -> None:
+    card = Card(
+        id="card",
+        subject="job",
+        subject_id="job-1",
+        destination="telegram:100",
+        wanted=sha256(b"view"),
+        due_at=START,
+        created_at=START,
+    )
+    lost = card.model_copy(update={"state": CardUnreachable(at=LATER, reason="blocked")})
+    assert (undelivered(lost).open, undelivered(lost).reason) == (True, "blocked")
+    assert (undelivered(card).open, undelivered(card).id) == (False, undelivered(lost).id)

@@ -14,11 +14,14 @@ from typing import TypeVar
 import pytest
 
 from runtime.domain import job as jobs
+from runtime.domain import operation as operations
 from runtime.domain.card import Card, card_id
 from runtime.domain.feed import FeedChange, JobShell, NeedsYouItem
 from runtime.domain.job import Job
+from runtime.domain.operation import Operation, OperatorRequired
 from runtime.domain.values import Scope
 from runtime.engine.kit import Kit
+from runtime.engine.marks import dirty_operation
 from runtime.engine.projector import Projector
 from runtime.engine.stages import put_job
 from runtime.ports import Ask, Body, Commit, Put, Reads, Store, Write
@@ -29,6 +32,7 @@ from runtime.stores.collections import (
     FEED_HEADS,
     ITEMS,
     JOBS,
+    OPERATIONS,
     SHELLS,
 )
 from tests.effects_made import ANA, Export, export
@@ -399,6 +403,27 @@ async def test_an_item_that_nothing_lists_any_more_is_closed(tmp_path: Path) -> 
     await one.project()
     assert await open_items(one) == []
     assert ANA == "telegram:1"
+
+
+async def test_what_stands_still_without_a_job_is_listed_until_it_moves(tmp_path: Path) -> None:
+    """INV-19: also an operation that belongs to no job is in front of a person."""
+    kit = await make_kit(tmp_path)
+    stuck = OperatorRequired(at=START, reason="its workers stopped 5 times")
+    lone = export().operation.model_copy(update={"id": "event:1", "job": None, "state": stuck})
+
+    async def store(operation: Operation) -> list[str]:
+        async def body(reads: Reads) -> Commit[None]:
+            mark = dirty_operation(ACME, operation, kit.clock.now(), operation.state.name)
+            return Commit(None, (Put(OPERATIONS.key(ACME, operation.id), operation), mark))
+
+        await kit.commit(body)
+        await project(kit)
+        page = await kit.store.find(Ask(ITEMS, "open", ACME, equals=(True,)))
+        return [row.record.subject for row in page.rows]
+
+    assert await store(lone) == ["event:1"]
+    assert await store(operations.wake(lone, START)) == []
+    assert [each.kind for each in await feed(kit)] == ["item_upserted", "item_closed"]
 
 
 async def crowd(kit: Kit, count: int) -> None:
