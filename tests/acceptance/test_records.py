@@ -64,8 +64,8 @@ async def test_why_is_the_same_when_every_message_and_session_is_gone(tmp_path: 
             ), digest
 
 
-async def look_again(world: World) -> str:
-    """Ask the running bot, by an operation in its store, for another look; the operation's ID."""
+async def look_again(world: World, number: int) -> str:
+    """Ask the running bot, by an operation in its store, for look `number`; the operation's ID."""
     clock = SystemClock()
     store = SqliteStore.open(world.data / "truth.sqlite", ALL, clock, SystemIds())
     (row,) = world.truth.records("receipts")
@@ -78,7 +78,8 @@ async def look_again(world: World) -> str:
         assert isinstance(receipt, Receipt)
         assert export is not None
         asked = verify_operation(At(reads, OURS, now, "again"), receipt, export).model_copy(
-            update={"id": f"again:{now.timestamp()}", "state": Pending(ready_at=now)}
+            # A look's number is its operation's epoch, which the claim raises by one.
+            update={"id": f"again:{number}", "epoch": number - 1, "state": Pending(ready_at=now)}
         )
         return Commit(asked.id, (Create(OPERATIONS.key(OURS, asked.id), asked),))
 
@@ -94,7 +95,7 @@ async def test_a_pack_that_was_changed_after_its_receipt_fails_verification(
     async with opened(tmp_path) as world:
         await finished(world)
         (receipt,) = world.truth.records("receipts")
-        first = await look_again(world)
+        first = await look_again(world, 2)
         await world.truth.until(
             lambda: world.truth.state("operations", first) == "succeeded", "a second look"
         )
@@ -103,7 +104,7 @@ async def test_a_pack_that_was_changed_after_its_receipt_fails_verification(
         section = open_pack(path).sections[0]["text"].encode()
         path.chmod(0o600)
         path.write_bytes(whole.replace(section[:8], b"Tampered", 1))
-        second = await look_again(world)
+        second = await look_again(world, 3)
         looks = await world.truth.until(
             lambda: world.truth.records("verifications", operation=second), "a look at the change"
         )
@@ -114,7 +115,7 @@ async def test_a_pack_that_was_changed_after_its_receipt_fails_verification(
         said = await world.ana.asks("/why 1", "NOT verified")
         assert "Verification · verified" in said["text"]
         path.unlink()
-        third = await look_again(world)
+        third = await look_again(world, 4)
         gone = await world.truth.until(
             lambda: world.truth.records("verifications", operation=third), "a look at nothing"
         )

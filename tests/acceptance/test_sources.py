@@ -6,6 +6,7 @@ position, and another source changes every stage.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from typing import Final
@@ -61,6 +62,11 @@ async def carried(world: World, name: str, data: bytes) -> tuple[Json, Pack]:
     assert receipt["origin"] == "observation"
     pack = open_pack(world.data / "packs" / receipt["reference"])
     assert pack.sha256 == receipt["content_digest"] == look["digest"]
+    given = await ana.sees(
+        lambda row: "Done and verified" in str(row.get("caption")), after=int(draft["message_id"])
+    )
+    data = await ana.client.download(given["document"]["file_id"])
+    assert hashlib.sha256(data).hexdigest() == pack.sha256, "the chat got another file"
     return job, pack
 
 
