@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from runtime.domain import operation as operations
-from runtime.domain.operation import LEASE, Operation, Refused
+from runtime.domain.operation import LEASE, Operation, Pending, Refused
 from runtime.domain.values import Scope, sha256
 from runtime.engine.approvals import At
 from runtime.engine.effects import lost_of
@@ -25,10 +25,12 @@ from runtime.engine.marks import dirty_operation
 from runtime.engine.services import Stop
 from runtime.engine.work import Handler, Step, Work
 from runtime.errors import FenceLost, HarmoniaError
-from runtime.ports import Ask, Commit, Hint, Put, Reads, Write
+from runtime.ports import Ask, Commit, Found, Hint, Put, Reads, Write
 from runtime.stores.collections import OPERATIONS
 
 PAGE: Final = 100
+PAGES_MAX: Final = 10
+"""So many pages are looked through for work that does not stand behind other work of its lane."""
 POLL_SECONDS: Final = 0.5
 
 log = structlog.get_logger()
@@ -104,26 +106,45 @@ class Worker:
         return [*waiting, *hints]
 
     async def _ready(self) -> list[Hint]:
-        """Claimable operations over all tenants, taken in turns so that none starves another."""
-        page = await self._kit.store.find(
-            Ask(
-                OPERATIONS,
-                "ready",
-                None,
-                equals=("pending",),
-                before=self._kit.clock.now() + timedelta(microseconds=1),
-                limit=PAGE,
+        """Claimable operations over all tenants, taken in turns so that none starves another.
+
+        Of a lane only the first is worth a claim: a long queue of one chat fills no page.
+        """
+        firsts: dict[object, Found[Operation]] = {}
+        busy = {(work.scope, work.operation.in_lane) for work in self._works.values()}
+        after: str | None = None
+        before = self._kit.clock.now() + timedelta(microseconds=1)
+        for _ in range(PAGES_MAX):
+            ask = Ask(
+                OPERATIONS, "ready", None, ("pending",), before=before, after=after, limit=PAGE
             )
-        )
-        for path, cause in page.unreadable:
-            log.error("operation_unreadable", key=path, cause=cause)
-        hints = [
-            Hint(found.key.scope, found.record.id)
-            for found in page.rows
-            if found.record.kind in self._handlers
-            and (found.key.scope, found.record.id) not in self._running
-        ]
-        return in_turns(hints)
+            page = await self._kit.store.find(ask)
+            for path, cause in page.unreadable:
+                log.error("operation_unreadable", key=path, cause=cause)
+            for found in page.rows:
+                self._note(found, firsts, busy)
+            after = page.cursor
+            if after is None or len(firsts) >= PAGE:
+                break
+        return in_turns([Hint(each.key.scope, each.record.id) for each in firsts.values()])
+
+    def _note(
+        self,
+        found: Found[Operation],
+        firsts: dict[object, Found[Operation]],
+        busy: set[tuple[Scope, str | None]],
+    ) -> None:
+        """Keep a found operation if it may be claimed now, as far as this process knows."""
+        operation, scope = found.record, found.key.scope
+        if operation.kind not in self._handlers or (scope, operation.id) in self._running:
+            return
+        lane = (scope, operation.in_lane)
+        if operation.in_lane is None:
+            firsts[scope, None, operation.id] = found
+        elif lane not in busy:
+            known = firsts.get(lane)
+            if known is None or operation.lane_order < known.record.lane_order:
+                firsts[lane] = found
 
     def _start(self, hint: Hint) -> None:
         place = (hint.scope, hint.operation)
@@ -147,6 +168,22 @@ class Worker:
         if work is not None:
             self._works[hint.scope, hint.operation] = work
             await self._carry(work)
+            if work.operation.in_lane is not None:
+                await self._announce_next(work, work.operation.in_lane)
+
+    async def _announce_next(self, work: Work, lane: str) -> None:
+        """Whatever stood behind this in its lane need not wait until it is looked for."""
+        try:
+            page = await self._kit.store.find(
+                Ask(OPERATIONS, "lane", work.scope, equals=(lane,), limit=1)
+            )
+        except HarmoniaError as error:
+            log.warning("lane_unread", operation=work.operation.id, error=type(error).__name__)
+            return
+        for found in page.rows:
+            state = found.record.state
+            if isinstance(state, Pending) and state.ready_at <= self._kit.clock.now():
+                await self._kit.wakes.announce([Hint(work.scope, found.record.id)])
 
     async def claim(self, hint: Hint) -> Work | None:
         """Claim one operation, if it is claimable and first in its lane."""

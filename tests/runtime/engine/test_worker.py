@@ -113,6 +113,35 @@ async def test_a_chat_lane_is_worked_in_order_and_one_at_a_time(tmp_path: Path) 
     assert order == events
 
 
+async def test_the_next_of_a_lane_is_announced_when_the_one_before_ends(tmp_path: Path) -> None:
+    kit = await make_kit(tmp_path)
+    first, second = [await accept(kit, str(number), lane="chat") for number in (1, 2)]
+    announced = await kit.wakes.next(0)
+    assert list(announced) == [first, second]
+    worker = Worker(kit, {"test": succeed})
+    assert await worker.idle()
+    await worker.drain()
+    assert list(await kit.wakes.next(0)) == [second]
+
+
+async def test_a_long_lane_hides_no_other_work(tmp_path: Path) -> None:
+    clock = ManualClock()
+    kit = await make_kit(tmp_path, clock)
+    carried: list[str] = []
+
+    async def handler(work: Work) -> None:
+        carried.append(work.operation.id)
+        await succeed(work)
+
+    lane = [await accept(kit, str(number), lane="chat") for number in range(150)]
+    clock.advance(timedelta(seconds=1))
+    other = await accept(kit, "other")
+    worker = Worker(kit, {"test": handler})
+    assert await worker.idle()
+    await worker.drain()
+    assert sorted(carried) == sorted((lane[0].operation, other.operation))
+
+
 async def test_a_waiting_operation_does_not_block_its_lane(tmp_path: Path) -> None:
     kit = await make_kit(tmp_path)
     first, second = [await accept(kit, str(number), lane="chat") for number in (1, 2)]
