@@ -18,7 +18,7 @@ from runtime.domain.people import PAIRING_VALID, PairingCode, Role, code_digest
 from runtime.domain.policy import Policy
 from runtime.domain.values import DIRECTORY
 from runtime.engine.kit import Kit
-from runtime.ports import Ask, Commit, Create, Put, Reads
+from runtime.ports import Ask, Commit, Put, Reads
 from runtime.stores.collections import ALL, MEMBERS, PAIRING_CODES, POLICIES
 from runtime.stores.sqlite import SqliteStore
 from runtime.system import SystemClock, SystemIds
@@ -64,7 +64,10 @@ async def base(settings: Settings) -> AsyncIterator[Base]:
 
 
 async def seed(parts: Base) -> str | None:
-    """Store the first policy, and make a pairing code while nobody is admin.
+    """Store the policy as set, and make a pairing code while nobody is admin.
+
+    A changed setting is a new version of the policy; requests that stand keep the terms that they
+    were made under.
 
     Returns:
         The code, to be shown once to whoever started the process, or None if an admin exists. A
@@ -73,15 +76,17 @@ async def seed(parts: Base) -> str | None:
     kit, tenant = parts.kit, parts.settings.tenant
     now = kit.clock.now()
     code = kit.ids.token()[:12]
-    policy = Policy(
-        since=now, decide_within=timedelta(hours=parts.settings.harmonia_decide_within_hours)
-    )
+    within = timedelta(hours=parts.settings.harmonia_decide_within_hours)
 
     async def body(reads: Reads) -> Commit[bool]:
-        writes: list[Create[Policy] | Put[PairingCode]] = []
+        writes: list[Put[Policy] | Put[PairingCode]] = []
         key = POLICIES.key(tenant, "current")
-        if await reads.get(key) is None:
-            writes.append(Create(key, policy))
+        stored = await reads.get(key)
+        if stored is None:
+            writes.append(Put(key, Policy(since=now, decide_within=within)))
+        elif stored.decide_within != within:
+            changed = {"version": stored.version + 1, "decide_within": within, "since": now}
+            writes.append(Put(key, stored.model_copy(update=changed)))
         admins = await reads.find(
             Ask(MEMBERS, "by_role", tenant, equals=(Role.ADMIN.value,), limit=1)
         )
