@@ -126,7 +126,7 @@ async def test_the_next_of_a_lane_is_announced_when_the_one_before_ends(tmp_path
 
 async def test_a_long_lane_hides_no_other_work(tmp_path: Path) -> None:
     clock = ManualClock()
-    kit = await make_kit(tmp_path, clock)
+    kit = await make_kit(tmp_path, clock=clock)
     carried: list[str] = []
 
     async def handler(work: Work) -> None:
