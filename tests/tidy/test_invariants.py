@@ -9,7 +9,7 @@ from tests.tidy.invariants import COUNT, Invariant, cited, ranges, table
 from tests.tidy.tree import ROOT, report, sample, sources
 
 # Not kept yet. Only ever remove from this list: an invariant that was kept stays kept.
-OPEN = frozenset(range(1, COUNT + 1))
+OPEN = frozenset({11, 12, 14})
 
 KEPT = tuple(row for row in table() if row.state == "kept")
 NOT_EVIDENCE = ("tests/tidy/", "tests/mutants/")

@@ -1,4 +1,4 @@
-"""What a decision means for the work that waited: on, again, or over; expiry is never yes."""
+"""What a decision means for the work that waited: on, again, or over; expiry is no (INV-15)."""
 
 from __future__ import annotations
 
