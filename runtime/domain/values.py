@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, StringConstraints
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic_core import CoreSchema, core_schema
 
 
 class Record(BaseModel):
@@ -20,13 +22,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _utc(value: datetime) -> datetime:
-    if value.tzinfo is None:
-        message = "a stored time needs a zone"
-        raise ValueError(message)
-    return value.astimezone(UTC)
-
-
+@lru_cache(maxsize=4096)
 def time_text(value: datetime) -> str:
     """UTC with exactly six fraction digits, so that text order is time order."""
     if value.tzinfo is not UTC:
@@ -34,9 +30,35 @@ def time_text(value: datetime) -> str:
     return value.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-UtcTime = Annotated[
-    datetime, AfterValidator(_utc), PlainSerializer(time_text, return_type=str, when_used="json")
-]
+def _utc(value: datetime) -> datetime:
+    if value.tzinfo is UTC:
+        return value
+    if value.tzinfo is None:
+        message = "a stored time needs a zone"
+        raise ValueError(message)
+    return value.astimezone(UTC)
+
+
+class _InUtc:
+    """Times with another offset are brought to UTC; stored ones have none and are read natively."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        del source, handler
+        converted = core_schema.no_info_after_validator_function(
+            _utc, core_schema.datetime_schema()
+        )
+        stored = core_schema.datetime_schema(tz_constraint=0)
+        return core_schema.json_or_python_schema(
+            json_schema=core_schema.union_schema([stored, converted], mode="left_to_right"),
+            python_schema=converted,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                time_text, return_schema=core_schema.str_schema(), when_used="json"
+            ),
+        )
+
+
+UtcTime = Annotated[datetime, _InUtc]
 """A UTC instant with microseconds."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
