@@ -21,6 +21,7 @@ from runtime.engine.approvals import At
 from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
+from runtime.engine.work import event_writes
 from runtime.errors import HarmoniaError
 from runtime.ports import Ask, Commit, Found, Put, Reads
 from runtime.stores.collections import OPERATIONS
@@ -134,6 +135,7 @@ class Scanner:
                     writes = (*lost.writes, Put(found.key, lost.operation))
                     return Commit(lost.operation.state.name, writes)
             mark = dirty_operation(found.key.scope, after, now, serial)
-            return Commit(after.state.name, (Put(found.key, after), mark))
+            ended = await event_writes(reads, found.key.scope, after, now)
+            return Commit(after.state.name, (Put(found.key, after), mark, *ended))
 
         return await self._kit.commit(body)

@@ -15,7 +15,15 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from runtime.domain import event as events
-from runtime.domain.operation import Failed, Operation, OperatorRequired, Refused, Succeeded, fenced
+from runtime.domain.operation import (
+    Cancelled,
+    Failed,
+    Operation,
+    OperatorRequired,
+    Refused,
+    Succeeded,
+    fenced,
+)
 from runtime.domain.values import Scope
 from runtime.engine.kit import Kit
 from runtime.errors import FenceLost
@@ -87,7 +95,7 @@ class Work:
             after = (step.operation or current).model_copy(update={"last_commit": mine})
             left = after.state.name != "claimed"
             writes = [*step.writes, Put(key, after)]
-            writes.extend(await self._event_writes(reads, after))
+            writes.extend(await event_writes(reads, self.scope, after, self.now()))
             return Commit(step.outcome, tuple(writes))
 
         async with self._turn:
@@ -95,22 +103,24 @@ class Work:
             self.settled = self.settled or left
         return outcome
 
-    async def _event_writes(self, reads: Reads, after: Operation) -> list[Write]:
-        """The event ends with its operation, in the same commit."""
-        if after.event is None or not isinstance(
-            after.state, Succeeded | Failed | OperatorRequired
-        ):
+
+async def event_writes(reads: Reads, scope: Scope, after: Operation, now: datetime) -> list[Write]:
+    """An event ends with its operation, in the same commit, whoever makes it (INV-1)."""
+    if after.event is None:
+        return []
+    key = EVENTS.key(scope, after.event)
+    match after.state:
+        case Succeeded():
+            event = await reads.get(key)
+            return [] if event is None else [Put(key, events.complete(event, now))]
+        case Failed(reason=reason) | OperatorRequired(reason=reason):
+            event = await reads.get(key)
+            return [] if event is None else [Put(key, events.dead_letter(event, reason, now))]
+        case Cancelled(reason=reason):
+            event = await reads.get(key)
+            return [] if event is None else [Put(key, events.reject(event, reason, now))]
+        case _:
             return []
-        key = EVENTS.key(self.scope, after.event)
-        event = await reads.get(key)
-        if event is None:
-            return []
-        now = self.now()
-        if isinstance(after.state, Succeeded):
-            ended = events.complete(event, now)
-        else:
-            ended = events.dead_letter(event, after.state.reason, now)
-        return [Put(key, ended)]
 
 
 Handler = Callable[[Work], Awaitable[None]]

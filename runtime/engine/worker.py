@@ -23,7 +23,7 @@ from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.engine.services import Stop
-from runtime.engine.work import Handler, Step, Work
+from runtime.engine.work import Handler, Step, Work, event_writes
 from runtime.errors import FenceLost, HarmoniaError
 from runtime.ports import Ask, Commit, Found, Hint, Put, Reads, Write
 from runtime.stores.collections import OPERATIONS
@@ -201,7 +201,7 @@ class Worker:
                 return Commit(stored.in_lane)
             now = self._kit.clock.now()
             if reason := operations.exhausted(stored, now):
-                return Commit(None, abandon(hint.scope, stored, reason, now))
+                return Commit(None, await abandon(reads, hint.scope, stored, reason, now))
             claimed = operations.claim(stored, self._owner, now, self._limits.lease)
             if isinstance(claimed, Refused):
                 return Commit(None)
@@ -297,13 +297,16 @@ class Worker:
             log.info("fence_lost", operation=work.operation.id, epoch=work.operation.epoch)
 
 
-def abandon(scope: Scope, stored: Operation, reason: str, now: datetime) -> tuple[Write, ...]:
+async def abandon(
+    reads: Reads, scope: Scope, stored: Operation, reason: str, now: datetime
+) -> tuple[Write, ...]:
     """A pending operation that can never be claimed again fails visibly (INV-19)."""
     failed = operations.fail(stored, reason, now)
     serial = f"{stored.id}:{stored.epoch}:abandoned"
     return (
         Put(OPERATIONS.key(scope, stored.id), failed),
         dirty_operation(scope, stored, now, serial),
+        *await event_writes(reads, scope, failed, now),
     )
 
 
