@@ -37,8 +37,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         1,
         "runtime/engine/work.py",
-        "ended = events.complete(event, now)",
-        "ended = event",
+        "Put(key, events.complete(event, now))",
+        "Put(key, event)",
         f"{ENGINE}/test_work.py::test_an_event_ends_with_its_operation_in_the_same_commit",
     ),
     # Another payload under a known source ID passes for a redelivery.

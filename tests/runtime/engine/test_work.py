@@ -14,10 +14,11 @@ from runtime.domain.values import DIRECTORY, Scope, Trust
 from runtime.engine import inbox
 from runtime.engine.inbox import Task
 from runtime.engine.kit import Kit
+from runtime.engine.scanner import Scanner
 from runtime.engine.work import Step, Work
 from runtime.engine.worker import Worker
 from runtime.errors import FenceLost, ScopeViolation
-from runtime.ports import Create, Delete, Hint, Key, Put, Reads
+from runtime.ports import Commit, Create, Delete, Hint, Key, Put, Reads
 from runtime.stores.collections import COUNTERS, EVENTS, OPERATIONS, Counter
 from runtime.stores.scoped import Scoped
 from tests.world import ACME, OTHER, ReplyLosing, make_kit
@@ -70,6 +71,7 @@ async def test_a_body_that_fails_leaves_nothing(tmp_path: Path) -> None:
         ("succeed", "completed"),
         ("fail", "dead_lettered"),
         ("require_operator", "dead_lettered"),
+        ("cancel", "rejected"),
         ("release", "accepted"),
         ("wait", "accepted"),
     ],
@@ -86,6 +88,7 @@ async def test_an_event_ends_with_its_operation_in_the_same_commit(
         after = {
             "succeed": operations.succeed(current, now),
             "fail": operations.fail(current, "r", now),
+            "cancel": operations.cancel(current, "r", now),
             "require_operator": operations.require_operator(current, "r", now),
             "release": operations.release(current, now),
             "wait": operations.wait(current, "x", now + LEASE),
@@ -97,6 +100,35 @@ async def test_an_event_ends_with_its_operation_in_the_same_commit(
     assert event is not None
     assert event.state.name == ended
     assert work.settled
+
+
+@pytest.mark.parametrize("who", ["scanner", "worker"])
+async def test_an_event_also_ends_where_no_handler_ends_its_operation(
+    tmp_path: Path, who: str
+) -> None:
+    """INV-1: parked by a scan after its last attempt, or never started before its deadline."""
+    kit = await make_kit(tmp_path)
+    work = await claimed(kit)
+    key = OPERATIONS.key(ACME, work.operation.id)
+    last = work.operation.model_copy(update={"attempt": work.operation.attempts_max})
+    late = operations.release(last, work.now())
+
+    async def body(reads: Reads) -> Commit[None]:
+        return Commit(None, (Put(key, last if who == "scanner" else late),))
+
+    await kit.store.transact(body)
+    kit.clock.advance(LEASE)  # type: ignore[attr-defined]  # the manual clock
+    if who == "scanner":
+        assert (await Scanner(kit).once()).parked == 1
+    else:
+        hint = Hint(ACME, work.operation.id)
+        assert await Worker(kit, {"test": nothing}).claim(hint) is None
+    stored = await kit.store.get(key)
+    event = await kit.store.get(EVENTS.key(ACME, work.operation.event or ""))
+    assert stored is not None
+    assert event is not None
+    assert stored.state.name == ("operator_required" if who == "scanner" else "failed")
+    assert event.state.name == "dead_lettered"
 
 
 async def test_an_operation_without_its_event_still_ends(tmp_path: Path) -> None:
