@@ -6,7 +6,6 @@ import asyncio
 import random  # noqa: TID251 - a seeded order of changes
 import sqlite3
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -16,10 +15,8 @@ import pytest
 from runtime.domain import job as jobs
 from runtime.domain import operation as operations
 from runtime.domain.card import Card, card_id
-from runtime.domain.feed import FeedChange, JobShell, NeedsYouItem
 from runtime.domain.job import Job
 from runtime.domain.operation import Operation, OperatorRequired
-from runtime.domain.values import Scope
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.engine.projector import Projector
@@ -28,118 +25,28 @@ from runtime.ports import Ask, Body, Commit, Put, Reads, Store, Write
 from runtime.stores.collections import (
     APPROVALS,
     CARDS,
-    FEED_CHANGES,
-    FEED_HEADS,
     ITEMS,
     JOBS,
     OPERATIONS,
     SHELLS,
 )
-from tests.effects_made import ANA, Export, export
+from tests.effects_made import export
 from tests.runtime.engine.carrying import Watched
-from tests.runtime.engine.playing import Play, at_stage
+from tests.runtime.engine.playing import at_stage
+from tests.runtime.engine.projecting import (
+    begin,
+    cards,
+    change,
+    feed,
+    job_of,
+    open_items,
+    project,
+    shell_of,
+    snapshot,
+)
 from tests.world import ACME, OTHER, START, Counting, ManualClock, make_kit
 
 T = TypeVar("T")
-ROUNDS_MAX = 50
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What a viewer of the feed holds: the head, and the view of each job and open item."""
-
-    head: int
-    shells: dict[str, str]
-    items: dict[str, str]
-
-    def after(self, changes: list[FeedChange]) -> Snapshot:
-        """This snapshot with later changes applied in order."""
-        shells, items, head = dict(self.shells), dict(self.items), self.head
-        for change in changes:
-            if change.sequence <= self.head:
-                continue
-            assert change.sequence == head + 1, "a gap"
-            head = change.sequence
-            match change.kind:
-                case "job_upserted":
-                    shells[change.subject] = change.view
-                case "item_upserted":
-                    items[change.subject] = change.view
-                case "item_closed":
-                    items.pop(change.subject, None)
-        return Snapshot(head, shells, items)
-
-
-async def snapshot(kit: Kit, scope: Scope = ACME) -> Snapshot:
-    async def body(reads: Reads) -> Commit[Snapshot]:
-        head = await reads.get(FEED_HEADS.key(scope, "head"))
-        shells = await reads.find(Ask(SHELLS, "recent", scope, limit=500))
-        items = await reads.find(Ask(ITEMS, "open", scope, equals=(True,), limit=500))
-        return Commit(
-            Snapshot(
-                head.sequence if head else 0,
-                {row.record.id: row.record.view for row in shells.rows},
-                {row.record.id: row.record.view for row in items.rows},
-            )
-        )
-
-    return await kit.store.transact(body)
-
-
-async def feed(kit: Kit, scope: Scope = ACME) -> list[FeedChange]:
-    page = await kit.store.find(Ask(FEED_CHANGES, "after", scope, limit=500))
-    assert page.cursor is None
-    return [row.record for row in page.rows]
-
-
-async def project(kit: Kit) -> None:
-    for _ in range(ROUNDS_MAX):
-        if not await Projector(kit).once():
-            return
-    message = "the projector does not come to rest"
-    raise AssertionError(message)
-
-
-async def begin(kit: Kit, *made: Export, scope: Scope = ACME) -> None:
-    """Store jobs with their records, each marked as changed."""
-
-    async def body(reads: Reads) -> Commit[None]:
-        writes: list[object] = []
-        for each in made:
-            writes += [Put(write.key, write.record) for write in each.writes]  # type: ignore[union-attr]  # no deletes among them
-            writes += put_job(scope, each.job, each.operation, kit.clock.now())
-        return Commit(None, tuple(writes))  # type: ignore[arg-type]  # all are writes
-
-    await kit.commit(body)
-
-
-async def change(kit: Kit, job: Job, made: Export, scope: Scope = ACME) -> None:
-    async def body(reads: Reads) -> Commit[None]:
-        return Commit(None, tuple(put_job(scope, job, made.operation, kit.clock.now())))
-
-    await kit.commit(body)
-
-
-async def job_of(kit: Kit, id_: str) -> Job:
-    found = await kit.store.get(JOBS.key(ACME, id_))
-    assert found is not None
-    return found
-
-
-async def shell_of(kit: Kit, id_: str = "job-1", scope: Scope = ACME) -> JobShell:
-    found = await kit.store.get(SHELLS.key(scope, id_))
-    assert found is not None
-    return found
-
-
-async def open_items(one: Play) -> list[NeedsYouItem]:
-    page = await one.kit.store.find(Ask(ITEMS, "open", ACME, equals=(True,)))
-    return [row.record for row in page.rows]
-
-
-async def cards(one: Play, subject: str) -> list[Card]:
-    page = await one.kit.store.find(Ask(CARDS, "of_subject", ACME, equals=(subject,)))
-    return [row.record for row in page.rows]
 
 
 def moves(job: Job, at: ManualClock, dice: random.Random) -> Job:
@@ -402,7 +309,6 @@ async def test_an_item_that_nothing_lists_any_more_is_closed(tmp_path: Path) -> 
     await store(jobs.go_on(needy, one.clock.now()))
     await one.project()
     assert await open_items(one) == []
-    assert ANA == "telegram:1"
 
 
 async def test_what_stands_still_without_a_job_is_listed_until_it_moves(tmp_path: Path) -> None:
