@@ -126,9 +126,11 @@ def _installed() -> Iterator[EntryPoint]:
 def _made(entry: EntryPoint, context: Context) -> Connector | Finding:
     try:
         made = entry.load()(context)
-        _ = made.descriptor.id
+        described = made.descriptor
     except Exception as error:  # noqa: BLE001 - foreign code; the bot goes on without it
         return _none(f"Connector {entry.name} did not load ({type(error).__name__}).")
+    if not isinstance(described, Descriptor):
+        return _none(f"Connector {entry.name} did not load (it has no descriptor of ours).")
     return made  # type: ignore[no-any-return]  # its calls are checked when it is added
 
 

@@ -18,7 +18,7 @@ from connectors.sources.decode import decode
 from connectors.sources.detect import SPOKEN, agreed, binary_form, declared, text_form
 from connectors.sources.limits import SOURCE_BYTES_MAX
 from connectors.sources.names import shown_name
-from connectors.sources.text import Extract, Format, Section, SourceText, source_text
+from connectors.sources.text import Extract, Format, Section, SourceText, source_text, stacked
 from runtime.errors import BadInput
 
 Reader = Callable[[str, str], Extract]
@@ -50,7 +50,7 @@ def convert(raw: bytes, *, name: str | None = None, content_type: str | None = N
 
 
 def is_simple(raw: bytes, *, name: str | None = None, content_type: str | None = None) -> bool:
-    """Whether converting needs no parser, so that no other process is worth starting."""
+    """Whether converting takes no parser and no long time, so that no process is worth it."""
     if raw.startswith(b"PK"):
         return False  # even an archive's directory is read elsewhere
     shown = shown_name(name)
@@ -58,10 +58,11 @@ def is_simple(raw: bytes, *, name: str | None = None, content_type: str | None =
         said = declared(name, content_type)
         if binary_form(raw, shown, said) is not None:
             return False
-        form = text_form(decode(raw, shown, said, content_type).text, shown, said)
+        text = decode(raw, shown, said, content_type).text
+        form = text_form(text, shown, said)
     except BadInput:
         return True  # the refusal itself needs no parser
-    return form in {"text", "markdown"}
+    return form in {"text", "markdown"} and not stacked(text)
 
 
 def _guarded(form: Format, name: str, read: Callable[[], Extract]) -> SourceText:

@@ -44,7 +44,8 @@ _HIDDEN = re.compile(
     + "]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END = re.compile("[ \t]+$", re.MULTILINE)
+STACKED_MAX = 64
+"""Real writing stacks a few marks on a letter; NFC sorts a run of them in quadratic time."""
 
 
 class Mark(BaseModel):
@@ -96,9 +97,23 @@ def normalised(raw: str) -> tuple[str, dict[str, int]]:
     text, controls = _CONTROL.subn("", text)
     text, bidi = _BIDI.subn("", text)
     text, hidden = _HIDDEN.subn("", text)
-    text = _LINE_END.sub("", unicodedata.normalize("NFC", text)).strip("\n")
+    composed = unicodedata.normalize("NFC", text)
+    # Line by line: a pattern for blanks before a line break is quadratic where none follows.
+    text = "\n".join([line.rstrip(" \t") for line in composed.split("\n")]).strip("\n")
     removed = {"control": controls, "bidi": bidi, "hidden": hidden, "broken": broken}
     return text, {group: count for group, count in removed.items() if count}
+
+
+def stacked(text: str) -> bool:
+    """Whether combining marks stand in a run so long that composing it would take long."""
+    if text.isascii():
+        return False
+    run = 0
+    for char in text:
+        run = run + 1 if unicodedata.combining(char) else 0
+        if run > STACKED_MAX:
+            return True
+    return False
 
 
 _NOTES = {

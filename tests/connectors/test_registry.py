@@ -138,8 +138,11 @@ def test_what_is_installed_beside_the_bot_is_loaded_by_entry_point(
     install(
         tmp_path,
         "third_party_broken",
-        "def make(context):\n    raise RuntimeError('secret text')\n",
-        "broken = third_party_broken:make\nmissing = no_such_module:make",
+        "from types import SimpleNamespace\n"
+        "def make(context):\n    raise RuntimeError('secret text')\n"
+        "def odd(context):\n    return SimpleNamespace(descriptor=SimpleNamespace(id='odd'))\n",
+        "broken = third_party_broken:make\nmissing = no_such_module:make\n"
+        "odd = third_party_broken:odd",
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
@@ -149,6 +152,7 @@ def test_what_is_installed_beside_the_bot_is_loaded_by_entry_point(
     assert told == [
         "Connector broken did not load (RuntimeError).",
         "Connector missing did not load (ModuleNotFoundError).",
+        "Connector odd did not load (it has no descriptor of ours).",
     ]
     for name in ("third_party_sound", "third_party_broken"):
         sys.modules.pop(name, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,28 @@ def rewritten(change: Callable[[dict[str, bytes]], None], path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for entry, data in contents.items():
             archive.writestr(entry, data)
+
+
+def repacked(path: Path, method: int) -> bytes:
+    """The same contents in another archive."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {info.filename: archive.read(info) for info in archive.infolist()}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        for entry, data in contents.items():
+            archive.writestr(entry, data)
+    return made.getvalue()
+
+
+def damaged(data: bytes) -> bytes:
+    """The first entry's packed bytes, turned over."""
+    return data[:50] + bytes(byte ^ 0xFF for byte in data[50:60]) + data[60:]
+
+
+def from_the_future(data: bytes) -> bytes:
+    """The version needed to read the first entry of the directory, raised."""
+    place = data.index(b"PK\x01\x02") + 6
+    return data[:place] + b"\xff" + data[place + 1 :]
 
 
 TAMPERING: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -67,6 +90,18 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: rewritten(lambda files: files.__delitem__("sources.json"), path),
         "sources.json is missing",
     ),
+    "compressed": (
+        lambda path: path.write_bytes(repacked(path, zipfile.ZIP_DEFLATED)),
+        "draft.md is compressed",
+    ),
+    "compressed, then damaged": (
+        lambda path: path.write_bytes(damaged(repacked(path, zipfile.ZIP_DEFLATED))),
+        "is compressed",
+    ),
+    "of a version of the format that nobody reads": (
+        lambda path: path.write_bytes(from_the_future(path.read_bytes())),
+        "not a whole archive",
+    ),
     "a bomb in place of an entry": (
         lambda path: rewritten(lambda files: files.update({"draft.md": b"0" * 5_000_000}), path),
         "is not a whole archive",
@@ -91,7 +126,7 @@ async def test_every_single_changed_byte_is_found(pack: ContentPack) -> None:
     whole = path.read_bytes()
     for position in range(0, len(whole), 7):
         changed = bytearray(whole)
-        changed[position] ^= 1
+        changed[position] ^= 0xFF
         path.write_bytes(changed)
         finding = pack._verify(command(), answer.reference)
         assert not finding.ok, position

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from connectors.errors import EmptySource, SourceTooLarge
 from connectors.sources.convert import convert, is_simple
 from connectors.sources.limits import SOURCE_BYTES_MAX
-from connectors.sources.text import SourceText
+from connectors.sources.text import STACKED_MAX, SourceText
 from runtime.errors import BadInput
 from tests.connectors.sources.test_text import forbidden_in
 from tests.sources_made import long_changelog, small_docx, twenty_page_pdf
@@ -121,4 +121,6 @@ def test_only_texts_without_a_parser_are_simple() -> None:
     assert is_simple(b"\x89PNG\r\n\x1a\n", name="a.png")
     assert not is_simple(twenty_page_pdf(), name="a.pdf")
     assert not is_simple(b"<p>", name="a.html")
+    assert is_simple(("e" + "\u0301" * STACKED_MAX).encode(), name="a.txt")
+    assert not is_simple(("e" + "\u0301" * (STACKED_MAX + 1)).encode(), name="a.txt")
     assert not is_simple(b"WEBVTT\n\n", name="a.txt")

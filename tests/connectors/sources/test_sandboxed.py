@@ -100,6 +100,20 @@ async def test_a_reader_that_fails_in_any_way_is_a_sentence(program: str, cause:
     assert "“page.html” could not be read" in refused.value.sentence
 
 
+async def test_a_line_of_millions_of_blanks_is_no_work() -> None:
+    """Cutting blanks before a line break must not look at each blank of every other run."""
+    raw = b"a" + b" " * (4 * MIB) + b"b"
+    found = await SandboxedConverter().convert(raw, name="a.txt")
+    assert len(found.text) == len(raw)
+
+
+async def test_marks_without_end_on_one_letter_never_hold_up_the_bot() -> None:
+    """Composing them takes quadratic time, so they are composed where a deadline ends it."""
+    raw = ("a" + "\u0301" * 50_000 + "\u0316" * 50_000).encode()
+    with pytest.raises(SourceExploded):
+        await SandboxedConverter(Confinement(seconds=0.2)).convert(raw, name="a.txt")
+
+
 async def test_a_reader_that_hangs_is_stopped_at_its_deadline() -> None:
     with pytest.raises(SourceExploded) as refused:
         await reader(READ + "import signal; signal.pause()", seconds=0.2).convert(
