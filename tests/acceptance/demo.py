@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from runtime.errors import HarmoniaError
 from runtime.system import SystemClock
 from tests.acceptance.measures import Found, Killed, measure
 from tests.acceptance.people import PACK, STRATEGY, Json, Person, button_data
@@ -255,8 +256,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     asked = parser.parse_args()
     story = Story(lambda line: print(line, flush=True))
-    with tempfile.TemporaryDirectory(prefix="harmonia-demo-") as folder:
-        found = asyncio.run(play(Path(folder), story))
+    try:
+        with tempfile.TemporaryDirectory(prefix="harmonia-demo-") as folder:
+            found = asyncio.run(play(Path(folder), story))
+    except HarmoniaError as error:
+        said = "\n".join(getattr(error, "__notes__", []))
+        print(f"\nBROKEN: the story comes to its end — {error.sentence}\n{said}", file=sys.stderr)
+        return 1
     seconds = round(story.seconds, 1)
     found.figure("duration of the demo (s)", seconds)
     found.promise(f"it took less than {SECONDS_MAX:g} s", seconds < SECONDS_MAX, seconds)

@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.people import Json
 from tests.acceptance.world import World, opened
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 SECRET: Final = "a-secret-that-only-this-test-knows"
 DELIVERIES: Final = 5

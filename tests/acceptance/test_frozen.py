@@ -17,7 +17,7 @@ from tests.acceptance.truth import open_pack
 from tests.acceptance.world import opened
 from tests.sources_made import prose
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 
 async def test_a_worker_that_thaws_in_its_send_adds_no_second_pack(tmp_path: Path) -> None:

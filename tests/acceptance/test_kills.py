@@ -21,7 +21,7 @@ from tests.acceptance.truth import open_pack
 from tests.acceptance.world import World, opened
 from tests.sources_made import long_changelog
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 SEED = 20270104
 VERIFIED_SECONDS = 60.0

@@ -22,7 +22,7 @@ from tests.acceptance.truth import open_pack
 from tests.acceptance.world import World, opened
 from tests.sources_made import prose
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 SOURCE: Final = "\n\n".join(prose()[:12]).encode()
 OURS: Final = Tenant(workspace="main", brand="main")
