@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import structlog
 from pydantic import ValidationError
 
 from bot.telegram import address
@@ -22,7 +23,7 @@ from runtime.domain.people import Binding, code_digest, tenant_of
 from runtime.domain.values import DIRECTORY, Directory, Tenant, Trust, sha256
 from runtime.engine.inbox import Receipted, Task, accept
 from runtime.engine.kit import Kit
-from runtime.errors import Contention
+from runtime.errors import Contention, RecordUnreadable, StoreUnavailable
 from runtime.ports import Ask, Body, Commit, Key, Page, Reads, Store
 from runtime.stores.collections import BINDINGS, EVENTS
 from runtime.stores.scoped import Scoped
@@ -32,6 +33,8 @@ INTAKE: Final = "telegram.intake"
 PRESS: Final = "telegram.press"
 INTAKE_ATTEMPTS: Final = 3
 REBINDS_MAX: Final = 5
+
+log = structlog.get_logger()
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Any)
@@ -111,6 +114,30 @@ async def take_undecodable(kit: Kit, bot_id: int, body: bytes) -> Receipted:
     """Keep that something undecodable came, so that the transport can move on."""
     taken = _rejected(bot_id, f"odd-{sha256(body)}", body.decode("latin-1"), "not an update")
     return await accept(kit, DIRECTORY, taken.envelope, None, reason=taken.reason)
+
+
+async def take_anyhow(
+    kit: Kit, bot_id: int, update: Json, raw: bytes, bot_username: str = ""
+) -> None:
+    """Accept an update; one that breaks the accepting is kept as rejected, never in the way.
+
+    Raises:
+        StoreUnavailable: nothing is stored; the transport must bring the update again.
+        Contention: likewise.
+    """
+    try:
+        await take(kit, bot_id, update, bot_username)
+    except (StoreUnavailable, Contention):
+        raise
+    except RecordUnreadable as error:
+        path = str(error.fields.get("key"))
+        log.error("intake_unreadable", key=path)  # noqa: TRY400 - the record may quote a text (INV-20)
+        # If it is its own event, that is there already, and reported.
+        if f"/{EVENTS.name}/" not in f"/{path}":
+            await take_undecodable(kit, bot_id, raw)
+    except Exception as error:  # noqa: BLE001 - one odd update must not stop the rest; it is kept as rejected
+        log.error("update_broke_intake", error=type(error).__name__)  # noqa: TRY400 - a traceback may quote the update (INV-20)
+        await take_undecodable(kit, bot_id, raw)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from telegram.error import Conflict, RetryAfter, TelegramError
 from telegram.request import HTTPXRequest
 
 from bot.telegram.client import POLL_SECONDS, READ_SECONDS
-from bot.telegram.intake import take, take_undecodable
+from bot.telegram.intake import take_anyhow
 from bot.telegram.updates import ALLOWED_UPDATES, mapping, number
 from runtime.engine.kit import Kit
 from runtime.engine.services import Holder, Stop
-from runtime.errors import RecordUnreadable, StoreError
+from runtime.errors import StoreError
 
 PAGE: Final = 100
 LEASE_TERM: Final = timedelta(seconds=6)
@@ -157,7 +157,8 @@ class Poller:
             after = error.retry_after
             seconds = after if isinstance(after, int | float) else after.total_seconds()
             return (), float(seconds)
-        except TelegramError as error:
+        except (TelegramError, KeyError, TypeError) as error:
+            # The last two: JSON that is no answer of the Bot API, as a broken proxy may send.
             self.health = f"Telegram does not answer ({type(error).__name__})"
             log.info("poll_failed", error=type(error).__name__)
             return (), self._backed_off(PAUSE_SECONDS)
@@ -174,18 +175,12 @@ class Poller:
         for raw in updates:
             update = mapping(raw)
             try:
-                await take(self._kit, self._bot.id, update, self._bot.username or "")
-            except RecordUnreadable as error:
-                # Its event is there, but cannot be read: it is reported and stays where it is.
-                log.error("event_unreadable", key=str(error.fields.get("key")))  # noqa: TRY400 - the record may quote a text (INV-20)
+                body = repr(raw).encode("utf-8", "replace")
+                await take_anyhow(self._kit, self._bot.id, update, body, self._bot.username or "")
             except StoreError as error:
                 self.health = f"the store does not accept updates ({type(error).__name__})"
                 log.warning("update_not_stored", error=type(error).__name__)
                 return self._backed_off(PAUSE_SECONDS)
-            except Exception as error:  # noqa: BLE001 - one odd update must not stop the rest; it is kept as rejected
-                log.error("update_broke_intake", error=type(error).__name__)  # noqa: TRY400 - a traceback may quote the update (INV-20)
-                if not await self._keep_rejected(raw):
-                    return self._backed_off(PAUSE_SECONDS)
             if self._on_taken is not None:
                 self._on_taken()
             update_id = number(update.get("update_id"))
@@ -193,11 +188,3 @@ class Poller:
                 self._offset = update_id + 1
         self._faults = 0
         return 0.0
-
-    async def _keep_rejected(self, raw: object) -> bool:
-        try:
-            await take_undecodable(self._kit, self._bot.id, repr(raw).encode("utf-8", "replace"))
-        except StoreError as error:
-            log.warning("update_not_stored", error=type(error).__name__)
-            return False
-        return True

@@ -31,6 +31,8 @@ _KINDS: Final[dict[str, Kind]] = {
     "my_chat_member": "membership",
 }
 
+NUMBER_MAX: Final = 2**53 - 1
+
 Json = Mapping[str, Any]
 EMPTY: Final[Json] = {}
 
@@ -41,8 +43,10 @@ def mapping(value: object) -> Json:
 
 
 def number(value: object) -> int | None:
-    """The value, if it is an integer."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """The value, if it is an integer that a record can keep; Telegram's have at most 52 bits."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if -NUMBER_MAX <= value <= NUMBER_MAX else None
 
 
 def text(value: object) -> str:
@@ -91,11 +95,12 @@ def sender(update: Json) -> Sender:
     id_ = number(person.get("id"))
     anonymous = kind != "press" and isinstance(body.get("sender_chat"), dict)
     in_topic = message.get("is_topic_message") is True
+    thread = number(message.get("message_thread_id")) if in_topic else None
     return Sender(
         kind=kind,
         chat=number(chat.get("id")),
         chat_type=text(chat.get("type")),
-        thread=number(message.get("message_thread_id")) if in_topic else None,
+        thread=thread if thread is not None and thread > 0 else None,
         person=None if anonymous or kind == "channel_post" else id_,
         display=display(person),
         message=number(message.get("message_id")),

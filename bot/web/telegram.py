@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.telegram.intake import take, take_undecodable
+from bot.telegram.intake import take_anyhow, take_undecodable
 from runtime.engine.kit import Kit
 from runtime.errors import StoreError
 
@@ -65,7 +65,7 @@ async def _store(kit: Kit, bot_id: int, bot_username: str, body: bytes) -> None:
     except (ValueError, RecursionError):
         update = None
     if isinstance(update, dict):
-        await take(kit, bot_id, update, bot_username)
+        await take_anyhow(kit, bot_id, update, body, bot_username)
     else:
         await take_undecodable(kit, bot_id, body)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.telegram.intake import INTAKE, PRESS, take, take_undecodable
+from bot.telegram.intake import INTAKE, PRESS, take, take_anyhow, take_undecodable
 from runtime.domain.people import Binding, code_digest
-from runtime.domain.values import DIRECTORY
+from runtime.domain.values import DIRECTORY, identity, sha256
 from runtime.engine.kit import Kit
 from runtime.ports import Ask, Body, Commit, Create, Delete, Key, Page, Put, Reads, Store
 from runtime.stores.collections import BINDINGS, EVENTS, OPERATIONS
@@ -229,6 +230,31 @@ async def test_bytes_that_are_no_update_are_kept_as_rejected(kit: Kit) -> None:
     taken = await take_undecodable(kit, BOT, b"\xff{not json")
     assert taken.verdict == "rejected"
     assert (await take_undecodable(kit, BOT, b"\xff{not json")).verdict == "redelivery"
+
+
+async def test_an_update_whose_chat_cannot_be_read_is_kept_as_rejected(
+    kit: Kit, tmp_path: Path
+) -> None:
+    await bind(kit)
+    with sqlite3.connect(tmp_path / "truth.sqlite") as file:
+        file.execute("UPDATE r_bindings SET body = replace(body, 'since', 'hence'), version = 9")
+    await take_anyhow(kit, BOT, update(), b"as it came")
+    event = identity("telegram", f"{BOT}:odd-{sha256(b'as it came')}")
+    stored = await kit.store.get(EVENTS.key(DIRECTORY, event))
+    assert stored is not None
+    assert stored.state.name == "rejected"
+
+
+async def test_an_update_whose_own_event_cannot_be_read_is_not_in_the_way(
+    kit: Kit, tmp_path: Path
+) -> None:
+    await bind(kit)
+    await take(kit, BOT, update())
+    with sqlite3.connect(tmp_path / "truth.sqlite") as file:
+        file.execute("UPDATE r_events SET body = replace(body, 'source', 'sauce'), version = 9")
+    await take_anyhow(kit, BOT, update(), b"as it came")
+    (count,) = file.execute("SELECT count(*) FROM r_events").fetchone()
+    assert count == 1
 
 
 async def test_five_deliveries_at_once_are_one_event(kit: Kit) -> None:

@@ -7,6 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
+from bot.serve import connected
 from bot.telegram.poll import Poller
 from bot.telegram.setup import MENU, begin_polling, self_check, use_webhook
 from bot.telegram.updates import ALLOWED_UPDATES
@@ -144,3 +147,32 @@ async def test_the_webhook_is_set_with_its_secret_and_the_whole_list(front: Fron
     info = await bot.get_webhook_info()
     assert sorted(info.allowed_updates) == sorted(ALLOWED_UPDATES)
     assert not [p for p in await self_check(bot, polling=False) if "does not bring" in p]
+
+
+@pytest.mark.parametrize("odd", [b"{}", b"[]", b'{"ok": true}'])
+async def test_json_that_is_no_answer_of_the_bot_api_is_backed_off_from(
+    tmp_path: Path, odd: bytes
+) -> None:
+    me = b'{"ok":true,"result":{"id":7,"is_bot":true,"first_name":"B","username":"b_bot"}}'
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        body = me if b"getMe" in asked else odd
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    kit = await make_kit(tmp_path)
+    async with server, connected("7:token", f"http://{host}:{port}") as bot:
+        poller = Poller(kit, bot)
+        await poller.open()
+        updates, pause = await poller.fetch(0)
+        await poller.close()
+    assert not updates
+    assert pause > 0
+    assert "does not answer" in poller.health
+    await kit.store.close()

@@ -100,3 +100,22 @@ async def test_a_body_that_is_no_update_is_kept_and_acknowledged(
         stored = await kit.store.get(EVENTS.key(DIRECTORY, event))
         assert stored is not None
         assert stored.state.name == "rejected"
+
+
+@pytest.mark.parametrize("number", [2**53, 2**63, -(2**70)])
+async def test_numbers_that_no_record_can_keep_are_acknowledged_and_kept_as_rejected(
+    tmp_path: Path, number: int
+) -> None:
+    async with hooked(tmp_path) as (client, kit, _):
+        headers = {HEADER: "s3cret"}
+        odd = {**UPDATE, "update_id": number}
+        answer = await client.post("/telegram/webhook", json=odd, headers=headers)
+        assert answer.status_code == 200
+        chat = {"id": number, "type": "private"}
+        message = {"message_id": number, "chat": chat, "from": {"id": number}, "text": "/start"}
+        answer = await client.post(
+            "/telegram/webhook", json={"update_id": 3, "message": message}, headers=headers
+        )
+        assert answer.status_code == 200
+        page = await kit.store.find(Ask(OPERATIONS, "ready", None, equals=("pending",), limit=10))
+        assert [row.record.lane for row in page.rows] == ["chat:0"]
