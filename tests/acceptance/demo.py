@@ -82,7 +82,7 @@ def _since(started: float) -> float:
 async def analysis_killed(world: World, story: Story, ana: Person) -> Killed:
     """Send the source; kill the process that analyses it in the middle of its model calls."""
     data = long_changelog()
-    sent = asyncio.ensure_future(ana.sends(SOURCE, data))
+    await ana.sends(SOURCE, data)
     story.tell("Ana", f"sends {SOURCE}: {len(data):,} bytes, a public project's real changelog")
     process, entry = await working(world, "stage.analyse")
     operation = str(entry["operation"])
@@ -90,7 +90,6 @@ async def analysis_killed(world: World, story: Story, ana: Person) -> Killed:
         lambda: len(world.truth.records("model_calls", operation=operation)) >= CALLS,
         f"{CALLS} finished model calls",
     )
-    await sent
     return await killed(world, story, process, operation)
 
 
@@ -106,7 +105,7 @@ async def working(world: World, kind: str) -> tuple[Process, Json]:
     done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
         task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)
+    await asyncio.gather(*waits, return_exceptions=True)
     task = done.pop()
     return waits[task], task.result()
 
