@@ -2,8 +2,8 @@
 
 Keeps: every answer is classified (`outcomes.py`), nothing is raised for what Telegram did; callback
 data above 64 bytes is refused before anything is sent; a text whose marks are refused goes out as
-plain text; a topic that is gone falls back to the chat itself, and the message says so; the token
-reaches no log (the HTTP client logs addresses, which contain it).
+plain text; a topic that is gone or closed falls back to the chat itself, and the message says so;
+the token reaches no log (the HTTP client logs addresses, which contain it).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from telegram.request import HTTPXRequest
 from bot.telegram import address
 from bot.telegram.html import plain
 from bot.telegram.outcomes import classify, parse_refused
+from bot.telegram.view import with_note
 from runtime.domain.grant import CALLBACK_BYTES_MAX
 from runtime.errors import BadInput, StoreUnavailable
 from runtime.ports import Content, Delivery, Refused, Sent
@@ -81,11 +82,9 @@ class PtbMessenger:
             return await self._send_file(chat, thread, shown, parse_mode)
 
         answer = await _in_html(content, attempt)
-        if thread is not None and _topic_is_gone(answer):
-            note = "\n\n<i>(The topic this belongs to is gone.)</i>"
-            return await self.send(
-                address.destination(chat), replace(content, text=content.text + note)
-            )
+        if thread is not None and (what := _topic_refuses(answer)):
+            elsewhere = with_note(content, f"(The topic this belongs to is {what}.)")
+            return await self.send(address.destination(chat), elsewhere)
         return answer
 
     async def _send_text(
@@ -179,9 +178,12 @@ async def _in_html(
         return classify(error)
 
 
-def _topic_is_gone(answer: Delivery) -> bool:
+def _topic_refuses(answer: Delivery) -> str:
+    """What is the matter with the topic, if it is the topic (and not the chat) that refuses."""
     reason = getattr(answer, "reason", "").lower()
-    return "message thread not found" in reason or "topic_deleted" in reason
+    if "message thread not found" in reason or "topic_deleted" in reason:
+        return "gone"
+    return "closed" if "topic_closed" in reason else ""
 
 
 def _refused(content: Content) -> Refused | None:

@@ -1,9 +1,11 @@
 """Delivery: the only sender. Cards that are due are brought to show what is stored.
 
 Keeps: one card is one conversation of commits (`sending.py`); cards of one chat go out one after
-the other in the order they were made, chats side by side; a 429 or an unreachable network holds
-back that chat only; one delivery loop per bot, by lease, so that two processes do not reorder a
-chat. If the lease's clock were wrong, the card's own state would still let each send happen once.
+the other in the order they were made, chats side by side, and none waits for another's slow
+answers; a 429 or an unreachable network holds back that chat only; a card that cannot be shown is
+given up by itself and said, and what stands behind it goes out. One delivery loop per bot, by
+lease, so that two processes do not reorder a chat. If the lease's clock were wrong, the card's own
+state would still let each send happen once.
 """
 
 from __future__ import annotations
@@ -16,12 +18,18 @@ from typing import Final
 import structlog
 
 from bot.telegram import address
-from bot.telegram.sending import Errand, Sendings, sent_by
+from bot.telegram.sending import Errand, Sendings, given_up, sent_by
 from runtime.domain.card import Card
 from runtime.engine.kit import Kit
 from runtime.engine.services import Holder, Stop
 from runtime.engine.spill import Spill
-from runtime.errors import ArtifactError, HarmoniaError
+from runtime.errors import (
+    ArtifactError,
+    BadInput,
+    Contention,
+    HarmoniaError,
+    StoreUnavailable,
+)
 from runtime.ports import Ask, Commit, Content, Delivery, Found, Messenger, Reads
 from runtime.stores.collections import ARTIFACTS, CARDS
 from runtime.stores.scoped import Scoped
@@ -35,6 +43,8 @@ IDLE_SECONDS: Final = 0.5
 LEASE_TERM: Final = timedelta(seconds=6)
 RENEW_SECONDS: Final = 2.0
 PAUSE_SECONDS_MAX: Final = 30.0
+FAULT_SECONDS: Final = 1.0
+"""How long a chat waits when the store did not answer."""
 
 log = structlog.get_logger()
 
@@ -60,6 +70,8 @@ class Deliverer:
         self._spill = spill
         self._holder = Holder(kit, f"telegram-delivery:{bot_id}", LEASE_TERM)
         self._woken = asyncio.Event()
+        self._gate = asyncio.Semaphore(CHATS_AT_ONCE)
+        self._serving: dict[str, asyncio.Task[None]] = {}
         self._held_back: dict[str, datetime] = {}
         self._renewed_at = float("-inf")
 
@@ -68,7 +80,17 @@ class Deliverer:
         self._woken.set()
 
     async def run(self, stop: Stop) -> None:
-        """Deliver until asked to stop. No fault ends the loop."""
+        """Deliver until asked to stop, and bring begun cards to their end."""
+        try:
+            await self._rounds(stop)
+            await asyncio.gather(*self._serving.values())
+        finally:
+            for task in list(self._serving.values()):
+                task.cancel()
+        await self._free()
+
+    async def _rounds(self, stop: Stop) -> None:
+        """No fault ends the loop."""
         faults = 0
         while not stop.asked:
             try:
@@ -76,15 +98,14 @@ class Deliverer:
                     await stop.pause(self._kit, RENEW_SECONDS)
                     continue
                 self._woken.clear()
-                busy = await self.once()
+                started = await self._look()
                 faults = 0
-                if not busy:
+                if not started:
                     await self._idle(stop)
             except Exception as error:  # noqa: BLE001 - a defect in one round must not end the loop; it is reported with its type
                 faults += 1
                 log.error("delivery_round_broke", error=type(error).__name__)  # noqa: TRY400 - a traceback may quote a draft (INV-20)
                 await stop.pause(self._kit, min(PAUSE_SECONDS_MAX, 0.2 * 2 ** min(faults, 8)))
-        await self._free()
 
     async def _leads(self) -> bool:
         """Whether the lease is ours; renewed well before its end."""
@@ -112,17 +133,31 @@ class Deliverer:
         await asyncio.gather(*pending, return_exceptions=True)
 
     async def once(self) -> bool:
-        """One round over what is due; whether anything was tried."""
+        """One round over what is due, to its end; whether anything was tried."""
+        started = await self._look()
+        await asyncio.gather(*started)
+        return bool(started)
+
+    async def _look(self) -> list[asyncio.Task[None]]:
+        """Begin to serve every chat for which something is due and that is not being served."""
         now = self._kit.clock.now()
         self._held_back = {chat: at for chat, at in self._held_back.items() if at > now}
         chats: dict[str, list[Found[Card]]] = {}
         for found in sorted(await self._due(now), key=_made):
-            chat = address.chat_of(found.record.destination)
-            if chat not in self._held_back:
+            chat = _chat_of(found.record)
+            if chat not in self._held_back and chat not in self._serving:
                 chats.setdefault(chat, []).append(found)
-        gate = asyncio.Semaphore(CHATS_AT_ONCE)
-        await asyncio.gather(*(self._chat(chat, due, gate) for chat, due in chats.items()))
-        return bool(chats)
+        return [self._serve(chat, due) for chat, due in chats.items()]
+
+    def _serve(self, chat: str, due: list[Found[Card]]) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._chat(chat, due), name=f"deliver:{chat}")
+        self._serving[chat] = task
+        task.add_done_callback(lambda _: self._served(chat))
+        return task
+
+    def _served(self, chat: str) -> None:
+        self._serving.pop(chat, None)
+        self._woken.set()
 
     async def _due(self, now: datetime) -> list[Found[Card]]:
         """What is due. Several pages, so that one chat that is held back does not hide others."""
@@ -147,18 +182,32 @@ class Deliverer:
                 break
         return due
 
-    async def _chat(self, chat: str, due: list[Found[Card]], gate: asyncio.Semaphore) -> None:
-        async with gate:
+    async def _chat(self, chat: str, due: list[Found[Card]]) -> None:
+        async with self._gate:
             for found in due:
-                try:
-                    pause = await self._card(found)
-                except HarmoniaError as error:
-                    log.warning("card_not_delivered", error=type(error).__name__)
-                    pause = 1.0
+                pause = await self._card_or_give_up(found)
                 if pause > 0:
                     now = self._kit.clock.now()
                     self._held_back[chat] = now + timedelta(seconds=pause)
                     return
+
+    async def _card_or_give_up(self, found: Found[Card]) -> float:
+        """As `_card`; a card that cannot be shown must not stand in the way of its chat."""
+        try:
+            return await self._card(found)
+        except (StoreUnavailable, Contention) as error:
+            log.warning("card_not_delivered", error=type(error).__name__)
+            return FAULT_SECONDS
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one card, the next ones go out; it is reported and said to people
+            log.error("card_broke", card=found.record.id, error=type(error).__name__)  # noqa: TRY400 - a traceback may quote a draft (INV-20)
+            reason = f"it could not be shown ({type(error).__name__})"
+        try:
+            now = self._kit.clock.now()
+            await self._kit.commit(lambda reads: given_up(reads, found.key, reason, now))
+        except HarmoniaError as error:
+            log.warning("card_not_given_up", error=type(error).__name__)
+            return FAULT_SECONDS
+        return 0.0
 
     async def _card(self, found: Found[Card]) -> float:
         """Bring one card as far as it goes; how long its chat should be left alone."""
@@ -215,6 +264,14 @@ class Deliverer:
         name = artifact.file_name if artifact is not None and artifact.file_name else "file"
         type_ = artifact.content_type if artifact is not None else "application/octet-stream"
         return replace(errand.content, document=(name, type_, data))
+
+
+def _chat_of(card: Card) -> str:
+    """Whose queue a card stands in; one with an impossible destination stands in its own."""
+    try:
+        return address.chat_of(card.destination)
+    except BadInput:
+        return card.destination
 
 
 def _made(found: Found[Card]) -> tuple[datetime, str]:

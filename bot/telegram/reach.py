@@ -122,13 +122,27 @@ async def regained(reads: Reads, scope: Tenant, chat: str, now: datetime) -> lis
     page = await reads.find(
         Ask(CARDS, "at_place", scope, equals=(chat, "unreachable"), limit=RESTORED_MAX)
     )
-    waiting = [row for row in page.rows if await _still_asks(reads, scope, row.record)]
-    writes += [Put(row.key, cards.lose_message(row.record, now)) for row in waiting]
+    for row in page.rows:
+        asks = await _still_asks(reads, scope, row.record)
+        # A reply of long ago would say what was so then; it is not sent any more.
+        after = cards.lose_message(row.record, now) if asks else cards.settled(row.record)
+        writes += [Put(row.key, after), *told(scope, after, "heard again", now)]
     return writes
+
+
+def tried_again(scope: Scope, card: Card, now: datetime) -> list[Write]:
+    """A person wants a lost card sent once more."""
+    again = cards.lose_message(card, now)
+    return [Put(CARDS.key(scope, card.id), again), *told(scope, again, "tried again", now)]
+
+
+def let_go(scope: Scope, card: Card, now: datetime) -> list[Write]:
+    """A person has seen that a card was lost, and leaves it."""
+    return [Put(CARDS.key(scope, card.id), cards.settled(card)), *told(scope, card, "left", now)]
 
 
 async def _still_asks(reads: Reads, scope: Tenant, card: Card) -> bool:
     if card.subject != "item":
-        return card.subject == "job"
+        return card.subject in {"job", "outcome"}
     item = await reads.get(ITEMS.key(scope, card.subject_id))
     return item is not None and item.open

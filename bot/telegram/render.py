@@ -111,7 +111,9 @@ def item_card(item: NeedsYouItem, around: JobFacts | None) -> View:
     lines = [f"<b>{ITEM_WORDS[item.kind]}</b>"]
     if around is not None:
         lines.append(job_title(around.job))
-    lines += [escape(item.title), escape(one_line(item.reason, 1_500))]
+    lines.append(escape(item.title))
+    if item.reason:
+        lines.append(escape(one_line(item.reason, 1_500)))
     if item.kind == "uncertain_effect":
         lines.append("It may have happened. It is looked up, and never repeated by itself.")
     lines.append(f"Since {moment(item.created_at)}." if item.open else "Settled since.")
@@ -122,10 +124,11 @@ def item_card(item: NeedsYouItem, around: JobFacts | None) -> View:
 
 def _rescue(item: NeedsYouItem) -> tuple[tuple[Offer, ...], ...]:
     """What a person may do about work that cannot go on by itself."""
-    if not item.open or item.kind not in {"failed_stage", "escalation"}:
+    if not item.open or item.kind not in {"failed_stage", "escalation", "undelivered"}:
         return ()
-    again = Offer("Try again", "retry", item.subject, Role.APPROVER)
-    stop = Offer("Stop it", "stop", item.subject, Role.APPROVER)
+    lost = item.kind == "undelivered"
+    again = Offer("Send again" if lost else "Try again", "retry", item.subject, Role.APPROVER)
+    stop = Offer("Leave it" if lost else "Stop it", "stop", item.subject, Role.APPROVER)
     return ((again, stop),)
 
 

@@ -16,7 +16,7 @@ from bot.telegram.grants import with_buttons
 from bot.telegram.view import with_note
 from bot.telegram.views import Shown, shown_by
 from runtime.domain import card as cards
-from runtime.domain.card import Card, CardSending, CardUnreachable
+from runtime.domain.card import Card, CardIdle, CardSending, CardUnreachable
 from runtime.domain.grant import Grant
 from runtime.domain.values import Scope
 from runtime.ports import (
@@ -42,9 +42,8 @@ from runtime.stores.collections import CARDS, GRANTS
 RETRY_BASE_SECONDS: Final = 1.0
 RETRY_CEILING_SECONDS: Final = 120.0
 _NO_GRANTS: Final[tuple[Grant, ...]] = ()
-COPY_NOTE: Final = (
-    "Copy: an earlier message may have arrived. Whichever you press, it is decided once."
-)
+COPY_NOTE: Final = "Copy: an earlier message may have arrived."
+COPY_PRESSED: Final = f"{COPY_NOTE} Whichever you press, it is decided once."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +82,29 @@ class Sendings:
         card = await reads.get(key)
         if card is None or not card.pending or now < card.due_at:
             return Commit(None)
+        again: list[Write] = []
         if isinstance(card.state, CardUnreachable):
-            return Commit(None, (Put(key, cards.rest(card)),))
+            if not _may_try_anew(card):
+                return Commit(None, (Put(key, cards.rest(card)),))
+            card = _anew(card)
+            again = reach.told(key.scope, card, "tried anew", now)
         if isinstance(card.state, CardSending) and card.state.new_message:
             # Whoever sent it has died: the message may be there.
             doubted = cards.doubt(card, "its sender ended before the answer", now)
             return Commit(None, await _doubted(reads, key.scope, doubted, now))
         shown = await shown_by(reads, key.scope, card, self._key, now)
         if shown is None:
-            return Commit(None, (Put(key, cards.settled(card)),))
+            return Commit(None, (Put(key, cards.settled(card)), *again))
         card = card.model_copy(update={"wanted": shown.digest})
         if card.message is not None and card.shown == shown.digest:
-            return Commit(None, (Put(key, _rested(card, shown)), *shown.writes))
+            return Commit(None, (Put(key, _rested(card, shown)), *shown.writes, *again))
         destination, binding = await reach.where(reads, card.destination)
         if binding is not None and binding.unreachable_since is not None:
             reason = f"the chat does not accept messages: {binding.unreachable}"
             return Commit(None, await reach.lost(reads, key.scope, card, reason, now))
         errand, grants = self._errand(card, shown, Place(key, tag, destination), now)
         begun = cards.sending(card, now, new_message=errand.message is None, tag=tag)
-        writes: list[Write] = [Put(key, begun), *shown.writes]
+        writes: list[Write] = [Put(key, begun), *shown.writes, *again]
         writes += [Put(GRANTS.key(key.scope, grant.id), grant) for grant in grants]
         return Commit(errand, tuple(writes))
 
@@ -120,7 +123,7 @@ class Sendings:
         if new and (there == 0 if view.lead else True):
             content = replace(content, reply_to=card.reply_to)
         if new and card.copies > 0:
-            content = with_note(content, COPY_NOTE)
+            content = with_note(content, COPY_PRESSED if content.buttons else COPY_NOTE)
         digest = view.lead_digest if piece else shown.digest
         return Errand(place, content, card.message, digest, piece=piece, shown=shown), grants
 
@@ -162,6 +165,31 @@ class Sendings:
                 return Commit(0.0, tuple(writes))
             case Refused(reason=reason):
                 return Commit(0.0, _refused(scope, card, reason, now))
+
+
+def _may_try_anew(card: Card) -> bool:
+    """Whether a card that was given up is tried again now that it has something new to say.
+
+    An edit may be repeated freely, and what was refused never arrived. Only where copies may lie in
+    the chat already no further one is sent.
+    """
+    return card.message is not None or card.copies <= cards.COPIES_MAX
+
+
+def _anew(card: Card) -> Card:
+    """The card without the try that was refused."""
+    copies = max(card.copies - 1, 0)
+    return card.model_copy(update={"state": CardIdle(), "copies": copies, "tries": 0})
+
+
+async def given_up(reads: Reads, key: Key[Card], reason: str, now: datetime) -> Commit[None]:
+    """A card that cannot be shown rests until it has something new to say, and people are told."""
+    card = await reads.get(key)
+    if card is None or not card.pending:
+        return Commit(None)
+    if isinstance(card.state, CardUnreachable):
+        return Commit(None, (Put(key, cards.rest(card)),))
+    return Commit(None, _refused(key.scope, card, reason, now))
 
 
 def sent_by(card: Card, tag: str) -> bool:

@@ -119,7 +119,9 @@ async def _intake(desk: Desk, work: Work, event: Event) -> None:
     chat = address.chat_id(who.chat or 0)
     binding = await reach.binding_of(work.kit.store, chat)
     silent = binding is not None and binding.unreachable_since is not None
-    crossing = isinstance(intent, CROSSING) or (silent and who.private)
+    # Whoever speaks to the bot wants an answer there: the chat is tried again, once.
+    heard = silent and not isinstance(intent, Ignore | Reach)
+    crossing = isinstance(intent, CROSSING) or heard
 
     async def body(reads: Reads, current: Operation) -> Step[None]:
         now = work.now()
@@ -129,7 +131,7 @@ async def _intake(desk: Desk, work: Work, event: Event) -> None:
         turn = Turn(desk, work.scope, reads, current, who, member, now)
         writes: list[Write] = list(await _answered(turn, intent, made, event))
         writes += _renamed(turn, writes)
-        if silent and who.private and not isinstance(intent, Reach):
+        if heard:
             writes += await people.restored(turn)
         return Step(None, tuple(writes), succeed(current, now))
 

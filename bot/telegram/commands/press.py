@@ -28,14 +28,14 @@ from runtime.domain.approval import (
     VoteRefused,
     Voting,
 )
-from runtime.domain.card import Subject, card_id
+from runtime.domain.card import CardUnreachable, Subject, card_id
 from runtime.domain.feed import item_id
 from runtime.domain.grant import Grant, grant_id, usable
 from runtime.domain.people import may
 from runtime.domain.question import Abandoned, Open
 from runtime.domain.values import Scope, short
 from runtime.engine.approvals import hold, vote
-from runtime.engine.rescue import give_up, retry
+from runtime.engine.rescue import SETTLED, give_up, retry
 from runtime.ports import Put, Store, Write
 from runtime.stores.collections import CARDS, GRANTS, QUESTIONS
 
@@ -43,6 +43,8 @@ UNKNOWN = "This button is not known here any more. /needs shows what waits."
 ELSEWHERE = "This button belongs to another chat."
 EXPIRED = "This button has expired. /needs shows what waits."
 NO_CHAT = "I cannot tell which chat this belongs to. Open the chat with me and use /needs."
+SENT_AGAIN = "It is sent again. If its chat still does not accept it, it is listed here anew."
+STUCK = ("failed_stage", "escalation", "undelivered")
 EDIT_QUESTION = (
     "Send the whole new text, as one message or as a .txt or .md file. Of several paragraphs, the "
     "first line becomes the title. Until then nobody can decide about the old text. In a group, "
@@ -109,9 +111,7 @@ async def decide(turn: Turn, press: Press, grant: Grant) -> Outcome:
             text = "Here is what waits." if waiting else "Nothing of it waits any more."
             outcome = Outcome(text, alert=False, writes=tuple(waiting))
         case "retry" | "stop":
-            rescue = retry if grant.action == "retry" else give_up
-            done = await rescue(turn.at, grant.subject, turn.member)
-            outcome = Outcome(done.sentence, not done.done, done.writes)
+            outcome = await _rescue(turn, grant)
         case _:
             outcome = await _abandon(turn, grant)
     adopted = await _adopted(turn, press, grant, outcome.writes)
@@ -177,6 +177,22 @@ async def _abandon(turn: Turn, grant: Grant) -> Outcome:
     return Outcome("Left. Nothing was changed.", alert=False, writes=tuple(writes))
 
 
+async def _rescue(turn: Turn, grant: Grant) -> Outcome:
+    """Try again what cannot go on by itself, or leave it: work, or a message that was lost."""
+    again = grant.action == "retry"
+    card = await turn.reads.get(CARDS.key(turn.scope, grant.subject))
+    if card is None:
+        done = await (retry if again else give_up)(turn.at, grant.subject, turn.member)
+        return Outcome(done.sentence, not done.done, done.writes)
+    if not isinstance(card.state, CardUnreachable):
+        return Outcome(SETTLED.sentence, alert=True)
+    if again:
+        writes = reach.tried_again(turn.scope, card, turn.now)
+        return Outcome(SENT_AGAIN, alert=False, writes=tuple(writes))
+    writes = reach.let_go(turn.scope, card, turn.now)
+    return Outcome("Left. It is not listed any more.", alert=False, writes=tuple(writes))
+
+
 async def _adopted(
     turn: Turn, pressed: Press, grant: Grant, written: tuple[Write, ...]
 ) -> list[Write]:
@@ -202,7 +218,7 @@ def _subjects(grant: Grant) -> tuple[tuple[str, str], ...]:
     if grant.action == "open":
         return (("job", grant.subject),)
     stuck = grant.action in {"retry", "stop"}
-    kinds = ("failed_stage", "escalation") if stuck else ("approval", "strategy_decision")
+    kinds = STUCK if stuck else ("approval", "strategy_decision")
     return tuple(("item", item_id(kind, grant.subject)) for kind in kinds)
 
 
