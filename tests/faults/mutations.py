@@ -208,7 +208,8 @@ async def reconcile(one: Play, work: Work) -> None:
 async def store_look(one: Play, work: Work) -> None:
     command = await work.store.get(COMMANDS.key(ACME, COMMAND))
     assert command is not None
-    await _store(work, command, AnswerApplied(reference=f"there/{COMMAND}", digest="a" * 64))
+    answer = AnswerApplied(reference=f"there/{COMMAND}", digest="a" * 64)
+    await _store(work, command, answer, [])
 
 
 async def verify(one: Play, work: Work) -> None:
