@@ -18,7 +18,7 @@ from bot.telegram.delivery import Deliverer
 from bot.telegram.poll import Poller
 from bot.terms import PackTerms
 from connectors.content_pack.connector import ContentPack
-from connectors.registry import Context, load
+from connectors.registry import Context, Registry, load
 from connectors.sources.sandboxed import SandboxedConverter
 from runtime.blobs.files import FileBlobs
 from runtime.engine.compiler import Compiler
@@ -52,6 +52,7 @@ class Engine:
     poller: Poller
     blobs: FileBlobs
     cognition: AdkCognition
+    registry: Registry
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -106,7 +107,9 @@ def build(parts: Base, bot: Bot) -> Engine:
     }
     limits = Limits(concurrency=settings.harmonia_concurrency, lease=settings.lease)
     told = {kind: _told(handler) for kind, handler in handlers.items()}
-    return Engine(Worker(kit, told, limits), deliverer, poller, blobs, cognition, problems)
+    return Engine(
+        Worker(kit, told, limits), deliverer, poller, blobs, cognition, registry, problems
+    )
 
 
 def _told(handler: Handler) -> Handler:

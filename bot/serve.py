@@ -27,6 +27,8 @@ from bot.telegram.setup import begin_polling, self_check, use_webhook
 from bot.web.health import health_routes
 from bot.web.serving import listen, serving
 from bot.web.telegram import telegram_webhook
+from connectors.registry import Registry
+from runtime.domain.effect import Finding
 from runtime.domain.lease import SERVICE_LEASE
 from runtime.engine.projector import Projector
 from runtime.engine.retention import Cursors, sweep
@@ -140,6 +142,9 @@ async def _announce(settings: Settings, parts: Base, bot: Bot, engine: Engine, s
     if address := settings.telegram_webhook_url:
         # Before the check, which would otherwise miss what is about to be set.
         await use_webhook(bot, f"{address.rstrip('/')}/telegram/webhook", _secret(settings))
+    for problem in await _unconnected(engine.registry):
+        engine.problems.append(problem)
+        say(f"Note: {problem}")
     for problem in await self_check(bot, polling=not settings.telegram_webhook_url):
         engine.problems.append(problem)
         say(f"Note: {problem}")
@@ -147,6 +152,19 @@ async def _announce(settings: Settings, parts: Base, bot: Bot, engine: Engine, s
     if code is not None:
         say(f"Nobody is admin yet. In a private chat with the bot, send:  /start {code}")
         say("The code works once, for 24 hours.")
+
+
+async def _unconnected(registry: Registry) -> list[str]:
+    """Why connectors cannot work as things stand, a sentence each."""
+    problems = [finding.evidence for finding in registry.inactive]
+    for descriptor in registry.descriptors:
+        connector = registry.by_id(descriptor.id)
+        if isinstance(connector, Finding):
+            continue
+        found = await connector.validate_connection()
+        if not found.ok:
+            problems.append(found.evidence)
+    return problems
 
 
 async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: Stop) -> None:

@@ -65,6 +65,14 @@ def parse_link(raw: str, ports: frozenset[int] = PORTS) -> Link:
     return check_link(url, ports)
 
 
+def link_name(raw: str) -> str:
+    """What a link is called wherever people or packs see it: no user name, query or fragment."""
+    try:
+        return parse_link(raw).shown
+    except LinkRefused as refused:
+        return str(refused.fields.get("link", NAMELESS))
+
+
 def check_link(url: httpx.URL, ports: frozenset[int] = PORTS) -> Link:
     """Check an absolute URL, a redirect's target included; raises LinkRefused."""
     if url.scheme not in _DEFAULT_PORTS:

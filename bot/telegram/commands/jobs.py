@@ -13,6 +13,7 @@ from bot.telegram.lineage import lineage
 from bot.telegram.notices import show
 from bot.telegram.questions import Wanted, ask
 from bot.telegram.render import ITEM_WORDS, TITLE_CHARS
+from connectors.sources.links import link_name
 from runtime.domain.card import Subject
 from runtime.domain.job import Job, Source
 from runtime.domain.values import identity
@@ -88,7 +89,7 @@ def _source(source: NewSource) -> Source:
             file=file.id,
         )
     if source.link:
-        return Source(kind="link", name=source.link[:300], link=source.link)
+        return Source(kind="link", name=link_name(source.link), link=source.link)
     return Source(kind="text", name=TEXT_NAME, declared_type="text/plain; charset=utf-8")
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from connectors.errors import LinkRefused
 from connectors.sources.limits import LINK_CHARS_MAX
-from connectors.sources.links import parse_link
+from connectors.sources.links import link_name, parse_link
 
 
 @pytest.mark.parametrize(
@@ -107,3 +107,17 @@ def test_no_text_makes_parsing_raise_anything_but_a_refusal(raw: str) -> None:
         link = parse_link(raw)
         assert "?" not in link.shown
         assert "@" not in link.shown.split("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("link", "name"),
+    [
+        ("https://example.org/a/b.md?token=hush#part", "https://example.org/a/b.md"),
+        ("https://user:hush@example.org/b", "https://example.org/b"),
+        ("ftp://example.org/hush", "that link"),
+        ("not a link hush", "that link"),
+    ],
+)
+def test_a_link_is_called_by_what_may_be_shown_of_it(link: str, name: str) -> None:
+    assert link_name(link) == name
+    assert "hush" not in link_name(link)
