@@ -124,15 +124,30 @@ def _thinking(found: Found, truth: Truth, kills: list[Killed]) -> None:
     found.figure(
         "model calls finished before the first kill", len(kills[0].journaled) if kills else 0
     )
-    asked = Counter((row["operation"], row["step"], row["basis"]) for row in begun)
-    repeated = [
-        row["step"]
-        for row in calls
-        for kill in kills
-        if row["id"] in kill.journaled and asked[row["operation"], row["step"], row["basis"]] > 1
-    ]
-    found.figure("finished model calls made again after a kill", len(repeated))
+    repeated = repeats(begun, calls)
+    found.figure("finished model calls made again", len(repeated))
     found.promise("a crash repeats no finished model call", not repeated, repeated or "none")
+
+
+def repeats(begun: list[Json], calls: list[Json]) -> list[str]:
+    """The steps whose finished call was begun once more: by a later claim than the one it is of.
+
+    A call that was lost before it was finished is rightly begun again, and counts as lost.
+    """
+    finished = {(row["operation"], row["step"], row["basis"]): row["epoch"] for row in calls}
+    return [
+        row["step"]
+        for row in begun
+        if row["epoch"] > finished.get((row["operation"], row["step"], row["basis"]), row["epoch"])
+    ]
+
+
+def senders_of(sends: list[Json]) -> dict[int, set[str]]:
+    """Which processes dispatched each attempt. (A commit that is run again logs again.)"""
+    senders: dict[int, set[str]] = {}
+    for row in sends:
+        senders.setdefault(int(row["attempt"]), set()).add(str(row["process"]))
+    return dict(sorted(senders.items()))
 
 
 def _effects(found: Found, world: World) -> None:
@@ -149,8 +164,8 @@ def _effects(found: Found, world: World) -> None:
     found.figure("packs on disk", len(packs))
     found.promise("one pack, never two", len(packs) == 1, len(packs))
     found.promise("one command, one receipt", (len(commands), len(receipts)) == (1, 1), commands)
-    for attempt, count in Counter((row["command"], row["attempt"]) for row in sends).items():
-        found.promise(f"attempt {attempt[1]} was sent once", count == 1, count)
+    for attempt, senders in senders_of(sends).items():
+        found.promise(f"attempt {attempt} was sent by one worker", len(senders) == 1, senders)
     if len(packs) != 1 or len(receipts) != 1 or len(commands) != 1:
         return
     pack = open_pack(packs[0])

@@ -15,6 +15,7 @@ import pytest
 
 from bot.telegram.sending import COPY_NOTE
 from tests.acceptance.demo import held, lock_of
+from tests.acceptance.measures import repeats, senders_of
 from tests.acceptance.people import PACK, STRATEGY, Json
 from tests.acceptance.processes import Process
 from tests.acceptance.truth import open_pack
@@ -107,14 +108,11 @@ def expect_one_of_everything(world: World, finished: dict[str, Json]) -> None:
         ("strategy", 1),
         ("effect", 1),
     ]
-    asked = Counter(
-        (row["operation"], row["step"], row["basis"]) for row in truth.records("projections")
-    )
-    for call in finished.values():
-        step = (call["operation"], call["step"], call["basis"])
-        assert asked[step] == 1, f"{call['step']} was finished before the kill and asked again"
-    sends = Counter((row["command"], row["attempt"]) for row in world.logged("effect_dispatched"))
-    assert set(sends.values()) <= {1}, f"an attempt was sent twice: {sends}"
+    begun, calls = truth.records("projections"), truth.records("model_calls")
+    assert finished.items() <= {row["id"]: row for row in calls}.items(), "the journal changed"
+    assert repeats(begun, calls) == [], "a finished model call was made again"
+    for attempt, senders in senders_of(world.logged("effect_dispatched")).items():
+        assert len(senders) == 1, f"attempt {attempt} was sent by {senders}"
     waiting = [
         row["id"]
         for row in truth.records("operations")

@@ -17,8 +17,7 @@ from tests.acceptance.people import Person
 from tests.acceptance.processes import Json, Process
 from tests.acceptance.truth import Truth
 
-LEASE_SECONDS: Final = "2"
-SECRET: Final = "a-secret-that-only-this-test-knows"
+LEASE_SECONDS: Final = "3"
 
 
 class World:
