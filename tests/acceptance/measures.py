@@ -143,7 +143,7 @@ def repeats(begun: list[Json], calls: list[Json]) -> list[str]:
 
 
 def senders_of(sends: list[Json]) -> dict[int, set[str]]:
-    """Which processes dispatched each attempt. (A commit that is run again logs again.)"""
+    """Which processes dispatched each attempt; a commit that is run again logs it again."""
     senders: dict[int, set[str]] = {}
     for row in sends:
         senders.setdefault(int(row["attempt"]), set()).add(str(row["process"]))
