@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bot.agent.models import describe
 from bot.settings import Settings
+from runtime.errors import SettingsError
 
 
 def examine(settings: Settings) -> tuple[list[str], bool]:
@@ -24,8 +25,10 @@ def examine(settings: Settings) -> tuple[list[str], bool]:
         if not settings.telegram_webhook_url.startswith("https://"):
             sentences.append("TELEGRAM_WEBHOOK_URL must begin with https://.")
             fine = False
-        if settings.telegram_webhook_secret is None:
-            sentences.append("TELEGRAM_WEBHOOK_SECRET is missing: a webhook needs one.")
+        try:
+            _ = settings.hook_secret
+        except SettingsError as error:
+            sentences.append(f"{error.fields['setting']}: {error.fields['cause']}.")
             fine = False
     folder = _existing(settings.harmonia_data_dir)
     if not os.access(folder, os.W_OK | os.X_OK):

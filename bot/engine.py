@@ -91,7 +91,10 @@ def build(parts: Base, bot: Bot) -> Engine:
         model=cognition.describe(),
         key=key,
         wake=deliverer.wake,
-        health=lambda: [*problems, *([poller.health] if poller.health else [])],
+        health=lambda: [
+            *(f"When I started: {problem}" for problem in problems),
+            *([poller.health] if poller.health else []),
+        ],
     )
     pipeline = Pipeline(thinker, spill, terms, Dispatcher(registry))
     sources = SourceDesk(

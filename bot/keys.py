@@ -21,8 +21,16 @@ class FileKeys:
     """The `Secrets` port over a folder; `ensure` makes a missing key once."""
 
     def __init__(self, folder: Path, ids: Ids) -> None:
-        """Make the folder if it is missing."""
-        folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        """Make the folder if it is missing.
+
+        Raises:
+            SettingsError: it cannot be made.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        except OSError as error:
+            cause = f"{folder} cannot be made: {error.strerror}"
+            raise SettingsError(setting="HARMONIA_DATA_DIR", cause=cause) from None
         self._folder = folder
         self._ids = ids
 

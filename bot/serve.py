@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
@@ -25,7 +26,7 @@ from bot.settings import Settings
 from bot.telegram.client import make_bot
 from bot.telegram.setup import begin_polling, self_check, use_webhook
 from bot.web.health import health_routes
-from bot.web.serving import listen, serving
+from bot.web.serving import address_of, listen, serving
 from bot.web.telegram import telegram_webhook
 from connectors.registry import Registry
 from runtime.domain.effect import Finding
@@ -66,14 +67,15 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
     """
     ending = stop or Stop()
     if stop is None:
-        _end_on_signals(ending)
+        _end_on_signals(ending, say)
+    secret = settings.hook_secret
     async with base(settings) as parts, contextlib.AsyncExitStack() as stack:
         sock = listen(settings.harmonia_listen_host, settings.harmonia_listen_port)
         stack.callback(sock.close)
-        host, port = sock.getsockname()[:2]
-        address = f"http://{host}:{port}"
+        address = address_of(sock)
         if settings.sandboxed:
             box = open_sandbox(parts.kit.clock, parts.kit.ids, parts.sandbox_dir)
+            stack.callback(os.close, box.lock)
             box.app.router.routes[:0] = health_routes(parts.kit)
             await stack.enter_async_context(serving(box.app, sock))
             # Ends the long polls of open chat pages, for which the server would wait.
@@ -85,10 +87,13 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
         engine = build(parts, bot)
         stack.push_async_callback(engine.close)
         if not settings.sandboxed:
-            app = Starlette(routes=[*health_routes(parts.kit), *_webhook(settings, parts, bot)])
+            app = Starlette(routes=[*health_routes(parts.kit), *_webhook(secret, parts, bot)])
             await stack.enter_async_context(serving(app, sock))
-        await _announce(settings, parts, bot, engine, say)
-        await _run(settings, parts, bot, engine, ending)
+        say(f"Model: {engine.sentence}")
+        say(f"Bot: @{bot.username}, workspace {parts.settings.tenant.workspace}")
+        await _set_up(settings, bot, secret)
+        await _announce(parts, bot, engine, say)
+        await _run(settings, parts, engine, ending)
 
 
 @contextlib.asynccontextmanager
@@ -121,33 +126,48 @@ def _real(settings: Settings) -> tuple[str, str]:
     return token.get_secret_value(), settings.telegram_api_url.rstrip("/")
 
 
-def _secret(settings: Settings) -> str:
-    if settings.telegram_webhook_secret is None:
-        raise SettingsError(
-            setting="TELEGRAM_WEBHOOK_SECRET", cause="a webhook address needs a secret"
-        )
-    return settings.telegram_webhook_secret.get_secret_value()
-
-
-def _webhook(settings: Settings, parts: Base, bot: Bot) -> list[Route]:
-    if not settings.telegram_webhook_url:
+def _webhook(secret: str | None, parts: Base, bot: Bot) -> list[Route]:
+    if secret is None:
         return []
-    return [telegram_webhook(parts.kit, bot.id, bot.username, _secret(settings))]
+    return [telegram_webhook(parts.kit, bot.id, bot.username, secret)]
 
 
-async def _announce(settings: Settings, parts: Base, bot: Bot, engine: Engine, say: Say) -> None:
-    """Say in words what runs, what is missing, and how the first person pairs."""
-    say(f"Model: {engine.sentence}")
-    say(f"Bot: @{bot.username}, workspace {parts.settings.tenant.workspace}")
-    if address := settings.telegram_webhook_url:
-        # Before the check, which would otherwise miss what is about to be set.
-        await use_webhook(bot, f"{address.rstrip('/')}/telegram/webhook", _secret(settings))
+async def _set_up(settings: Settings, bot: Bot, secret: str | None) -> None:
+    """Have updates come in the chosen way; the self-check afterwards then sees what holds.
+
+    Raises:
+        SettingsError: Telegram does not take it.
+    """
+    from telegram.error import BadRequest, TelegramError
+
+    address = settings.telegram_webhook_url.rstrip("/")
+    try:
+        if secret is None:
+            await begin_polling(bot)
+        else:
+            await use_webhook(bot, f"{address}/telegram/webhook", secret)
+    except BadRequest as error:
+        setting = "TELEGRAM_API_URL" if secret is None else "TELEGRAM_WEBHOOK_URL"
+        cause = f"Telegram refuses it: {str(error)[:200]}"
+        raise SettingsError(setting=setting, cause=cause) from None
+    except TelegramError as error:
+        cause = f"no answer from the Bot API ({type(error).__name__})"
+        raise SettingsError(setting="TELEGRAM_API_URL", cause=cause) from None
+
+
+async def _announce(parts: Base, bot: Bot, engine: Engine, say: Say) -> None:
+    """Say in words what is missing, and how the first person pairs."""
+    from telegram.error import TelegramError
+
     for problem in await _unconnected(engine.registry):
         engine.problems.append(problem)
         say(f"Note: {problem}")
-    for problem in await self_check(bot, polling=not settings.telegram_webhook_url):
-        engine.problems.append(problem)
-        say(f"Note: {problem}")
+    try:
+        for problem in await self_check(bot, polling=not parts.settings.telegram_webhook_url):
+            engine.problems.append(problem)
+            say(f"Note: {problem}")
+    except TelegramError as error:
+        say(f"Note: I could not check what I can hear ({type(error).__name__}).")
     code = await seed(parts)
     if code is not None:
         say(f"Nobody is admin yet. In a private chat with the bot, send:  /start {code}")
@@ -167,7 +187,7 @@ async def _unconnected(registry: Registry) -> list[str]:
     return problems
 
 
-async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: Stop) -> None:
+async def _run(settings: Settings, parts: Base, engine: Engine, stop: Stop) -> None:
     """Every service side by side. One that ends by a fault takes the process down, loudly."""
     kit = parts.kit
     projector, scanner = Projector(kit), Scanner(kit)
@@ -207,7 +227,6 @@ async def _run(settings: Settings, parts: Base, bot: Bot, engine: Engine, stop: 
         wake_when_stopped(),
     ]
     if not settings.telegram_webhook_url:
-        await begin_polling(bot)
         services.append(engine.poller.run(stop))
     async with asyncio.TaskGroup() as group:
         for service in services:
@@ -222,7 +241,17 @@ async def _carry(service: Awaitable[None], stop: Stop) -> None:
         stop.ask()
 
 
-def _end_on_signals(stop: Stop) -> None:
+def _end_on_signals(stop: Stop, say: Say) -> None:
+    """The first signal drains; the next one ends at once, which loses nothing either."""
     running = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        running.add_signal_handler(number, stop.ask)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def end() -> None:
+        stop.ask()
+        say("Stopping: what runs comes to its end. Once more ends at once; nothing is lost.")
+        for number in numbers:
+            running.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
+        running.add_signal_handler(number, end)

@@ -6,16 +6,20 @@ Every field is documented in `.env.example`, which a test holds against this cla
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from runtime.domain.values import Name, Tenant
 from runtime.errors import SettingsError
+
+_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
+"""What Telegram takes as a webhook's secret."""
 
 
 class Settings(BaseSettings):
@@ -68,6 +72,25 @@ class Settings(BaseSettings):
     def lease(self) -> timedelta:
         """How long a claim lasts without renewal."""
         return timedelta(seconds=self.harmonia_lease_seconds)
+
+    @property
+    def hook_secret(self) -> str | None:
+        """The webhook's secret, or None where updates are polled.
+
+        Raises:
+            SettingsError: a webhook that could never bring an update.
+        """
+        if not self.telegram_webhook_url:
+            return None
+        if self.sandboxed:
+            cause = "it needs TELEGRAM_BOT_TOKEN; without one the sandbox stands in for Telegram"
+            raise SettingsError(setting="TELEGRAM_WEBHOOK_URL", cause=cause)
+        secret = self.telegram_webhook_secret
+        shown = "" if secret is None else secret.get_secret_value()
+        if not _SECRET.fullmatch(shown):
+            cause = "a webhook needs one, of 1 to 256 letters, digits, _ and -"
+            raise SettingsError(setting="TELEGRAM_WEBHOOK_SECRET", cause=cause)
+        return shown
 
     @property
     def sandboxed(self) -> bool:

@@ -5,6 +5,7 @@
         ├── ApiRefusal         an answer {ok: false} of the Bot API: code, description, parameters
         ├── ControlRefusal     the control API was asked for something that cannot be
         ├── WorldUnreadable    the stored world cannot be replayed
+        ├── WorldTaken         another process plays in that world
         └── WaitEnded          a client waited for something that did not come
 
 Keeps: a refusal's description is byte for byte what Telegram answers in that case (taken from the
@@ -55,6 +56,13 @@ class ControlRefusal(SandboxError):
 
     rule = "a person can only do what their Telegram client could do"
     remedy = "look at the named field"
+
+
+class WorldTaken(SandboxError):
+    """Fields: folder."""
+
+    rule = "one process plays a sandbox world"
+    remedy = "stop the other one, or choose another HARMONIA_DATA_DIR"
 
 
 class WorldUnreadable(SandboxError):

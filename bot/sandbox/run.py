@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 
 from bot.sandbox.cast import open_world
+from bot.sandbox.errors import WorldTaken
 from bot.sandbox.server import create_app
 from bot.web.serving import listen, serving
 from runtime.ports import Clock, Ids
@@ -19,16 +22,34 @@ from runtime.system import SystemClock, SystemIds
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """An open sandbox: its application, and the token of its bot."""
+    """An open sandbox: its application, the token of its bot, and what keeps others out."""
 
     app: Starlette
     token: str
+    lock: int
 
 
 def open_sandbox(clock: Clock, ids: Ids, directory: Path) -> Sandbox:
-    """The sandbox whose world `directory` keeps."""
+    """The sandbox whose world `directory` keeps.
+
+    Raises:
+        WorldTaken: another process plays in it.
+    """
+    lock = _taken(directory)
     world = open_world(clock, ids, directory)
-    return Sandbox(create_app(world, directory=directory), world.setup.token)
+    return Sandbox(create_app(world, directory=directory), world.setup.token, lock)
+
+
+def _taken(directory: Path) -> int:
+    """Keep the world for this process. The kernel lets go of it when the process ends."""
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise WorldTaken(folder=str(directory)) from None
+    return descriptor
 
 
 async def serve_sandbox(directory: Path, port: int, say: Callable[[str], None]) -> None:
@@ -46,3 +67,4 @@ async def serve_sandbox(directory: Path, port: int, say: Callable[[str], None]) 
         await ended.wait()
         box.app.state.stop()  # ends the long polls, for which the server would wait
     sock.close()
+    os.close(box.lock)

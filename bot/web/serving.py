@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 
@@ -32,26 +33,36 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=128)
     except OSError as error:
-        raise SettingsError(
-            setting="HARMONIA_LISTEN_PORT", cause=f"{host}:{port}: {error.strerror}"
-        ) from None
+        of_port = error.errno in {errno.EADDRINUSE, errno.EACCES}
+        setting = "HARMONIA_LISTEN_PORT" if of_port else "HARMONIA_LISTEN_HOST"
+        # The library adds the address that it tried, in its own words.
+        why = (error.strerror or str(error)).partition(" (while attempting")[0]
+        raise SettingsError(setting=setting, cause=f"{host}:{port}: {why}") from None
+
+
+def address_of(sock: socket.socket) -> str:
+    """The address by which this machine reaches the socket, for browsers and for the bot."""
+    host, port = sock.getsockname()[:2]
+    known = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names what was bound, binds nothing
+    shown = known.get(host, host)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 @contextlib.asynccontextmanager
 async def serving(app: ASGIApp, sock: socket.socket) -> AsyncIterator[str]:
     """Serve `app` on `sock` while the block runs; yields the base address."""
-    host, port = sock.getsockname()[:2]
     config = uvicorn.Config(
         app,
         log_level="error",
         access_log=False,
         lifespan="on",
+        proxy_headers=False,  # who calls is who is connected, whatever a header claims
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     server = _Quiet(config)
     task = asyncio.create_task(server.serve(sockets=[sock]))
     try:
-        yield f"http://{host}:{port}"
+        yield address_of(sock)
     finally:
         server.should_exit = True
         await task
