@@ -17,16 +17,13 @@ from runtime.domain import operation as operations
 from runtime.domain.card import Card, card_id
 from runtime.domain.job import Job
 from runtime.domain.operation import Operation, OperatorRequired
-from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.engine.projector import Projector
 from runtime.engine.stages import put_job
-from runtime.ports import Ask, Body, Commit, Put, Reads, Store, Write
+from runtime.ports import Ask, Body, Commit, Put, Reads, Store
 from runtime.stores.collections import (
-    APPROVALS,
     CARDS,
     ITEMS,
-    JOBS,
     OPERATIONS,
     SHELLS,
 )
@@ -44,7 +41,7 @@ from tests.runtime.engine.projecting import (
     shell_of,
     snapshot,
 )
-from tests.world import ACME, OTHER, START, Counting, ManualClock, make_kit
+from tests.world import ACME, OTHER, START, ManualClock, make_kit
 
 T = TypeVar("T")
 
@@ -330,51 +327,3 @@ async def test_what_stands_still_without_a_job_is_listed_until_it_moves(tmp_path
     assert await store(lone) == ["event:1"]
     assert await store(operations.wake(lone, START)) == []
     assert [each.kind for each in await feed(kit)] == ["item_upserted", "item_closed"]
-
-
-async def crowd(kit: Kit, count: int) -> None:
-    """Many jobs with their shells and items, as after their last projection."""
-    made = export()
-    await begin(kit, made)
-    await project(kit)
-    shell, asked = await shell_of(kit), made.approval
-    items = await kit.store.find(Ask(ITEMS, "open", ACME, equals=(False,)))
-    for start in range(1, count, 100):
-
-        async def body(reads: Reads, start: int = start) -> Commit[None]:
-            writes: list[Write] = []
-            for number in range(start, min(start + 100, count)):
-                id_ = f"crowd-{number}"
-                job = made.job.model_copy(update={"id": id_, "approval": f"{id_}:approval"})
-                approval = asked.model_copy(update={"id": f"{id_}:approval", "job": id_})
-                writes += [
-                    Put(JOBS.key(ACME, id_), job),
-                    Put(APPROVALS.key(ACME, approval.id), approval),
-                    Put(SHELLS.key(ACME, id_), shell.model_copy(update={"id": id_})),
-                ]
-                for row in items.rows:
-                    item = row.record.model_copy(update={"id": f"approval:{id_}", "job": id_})
-                    writes.append(Put(ITEMS.key(ACME, item.id), item))
-            return Commit(None, tuple(writes))
-
-        await kit.commit(body)
-
-
-async def test_a_changed_job_costs_the_same_among_few_and_many(tmp_path: Path) -> None:
-    costs = []
-    for count in (10, 2_000):
-        kit = await make_kit(tmp_path / str(count), wrap=Counting)
-        await crowd(kit, count)
-        counts = kit.store
-        assert isinstance(counts, Counting)
-        changed = export()
-        await change(kit, changed.job.model_copy(update={"title": "New"}), changed)
-        counts.gets = counts.rows = counts.commits = 0
-        assert await Projector(kit).once()
-        costs.append((counts.commits, counts.gets + counts.rows))
-        counts.gets = counts.rows = 0
-        await Projector(kit).once()
-        assert counts.gets + counts.rows == 0
-    assert costs[0] == costs[1]
-    assert costs[0][0] == 1
-    assert costs[0][1] <= 20
