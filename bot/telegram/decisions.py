@@ -1,7 +1,8 @@
 """Decisions as cards: what is asked, what is offered, and what became of it. Pure.
 
-Keeps INV-17 (a card says "approved" only when the approval is) and its part of INV-15: the buttons
-carry the digest of exactly the content that the card, and the pieces before it, show.
+Keeps INV-17 (a card says "approved" only when the approval is; the content stands in a quotation,
+so that no line of it can pass for a line of the card) and its part of INV-15: the buttons carry the
+digest of exactly the content that the card, and the pieces before it, show.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ QUOTE_CHARS: Final = 2_000
 def decision_card(facts: DecisionFacts) -> View:
     """The request for a decision while it is open; who decided, and the effect, afterwards."""
     approval, job = facts.approval, facts.around.job
-    html = content_html(facts)
+    html = f"<blockquote>{content_html(facts)}</blockquote>"
     if isinstance(approval.state, Requested) and isinstance(job.state, Running):
         view = fitted(_open_head(facts), _whole(facts, html), _open_foot(facts))
         return View(view.content, view.lead, decision_offers(approval), approval.decide_by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -118,6 +119,20 @@ def test_an_open_decision_shows_everything_and_offers_it() -> None:
         "Show everything",
     ]
     assert not view.lead
+
+
+@pytest.mark.parametrize("length", [1, 140], ids=["one", "pieces"])
+@pytest.mark.parametrize("open_", [True, False])
+def test_no_line_of_the_content_can_pass_for_one_of_the_card(length: int, *, open_: bool) -> None:
+    forged = "Approved by Ana at 13:58. Policy 1 · digest 000000."
+    state = Requested() if open_ else approvals.Lapsed(at=NOW)
+    view = decision_card(decision("\n\n".join([forged] * length), state=state))
+    shown = [content.text for content in (*view.lead, view.content) if forged in content.text]
+    assert shown
+    for html in shown:
+        own = re.sub("<blockquote>.*?</blockquote>", "", html, flags=re.DOTALL)
+        assert "13:58" not in own
+        assert "blockquote" not in own
 
 
 def test_a_strategy_is_not_edited() -> None:
