@@ -41,7 +41,7 @@ from runtime.domain.effect import (
     Unknown,
 )
 from runtime.domain.job import Job
-from runtime.domain.operation import Operation, Refused
+from runtime.domain.operation import Operation, OperatorRequired, Refused
 from runtime.domain.policy import Policy
 from runtime.domain.receipt import late_answer
 from runtime.engine.approvals import At
@@ -120,6 +120,8 @@ class Dispatcher:
                 return
             sending = await self._advance(work)
             if sending is not None:
+                sent = sending.command
+                log.info("effect_dispatched", command=sent.id, attempt=sent.attempt)
                 answer = await execute(sending)
                 await self._observe(work, sending.command, answer)
 
@@ -219,7 +221,6 @@ class Dispatcher:
         )
         if isinstance(sent, Refused):
             return _refuse(turn, Blocked(sent.rule), command)
-        log.info("effect_dispatched", command=sent.id, attempt=sent.attempt)
         return Step(Sending(sent, connector), command_writes(at, sent))
 
     # --- the answer ------------------------------------------------------------------------------
@@ -340,11 +341,20 @@ def _refuse(turn: _Turn, admission: Ended | Blocked, command: Command | None) ->
 
 
 async def _wait(at: At, operation: Operation, command: Command) -> Turned:
-    """An unknown command is never sent again: its reconciler or a person moves it on."""
+    """An unknown command is never sent again: its reconciler or a person moves it on.
+
+    A reconciler that has given up looks once more each time the wait is over: what hid the effect
+    (a disk, a lock, a network) may be gone, and looking changes nothing.
+    """
     waiting = operations.wait(operation, command.id, at.now + WAIT_AT_MOST)
     reconcile = reconcile_operation(at, command, operation)
-    for known in (command.holder.operation, reconcile.id):
-        if known != operation.id and await at.reads.get(OPERATIONS.key(at.scope, known)):
+    for id_ in (command.holder.operation, reconcile.id):
+        key = OPERATIONS.key(at.scope, id_)
+        known = None if id_ == operation.id else await at.reads.get(key)
+        if known is not None and isinstance(known.state, OperatorRequired):
+            mark = dirty_operation(at.scope, known, at.now, at.serial)
+            return Step(None, (Put(key, operations.wake(known, at.now)), mark), waiting)
+        if known is not None:
             return Step(None, (), waiting)
     held = effects.hand_over(command, reconcile.fence)
     create = Create(OPERATIONS.key(at.scope, reconcile.id), reconcile)

@@ -27,13 +27,14 @@ from runtime.domain.effect import (
 )
 from runtime.domain.operation import Operation, Refused
 from runtime.domain.receipt import LateAnswer
+from runtime.domain.values import Scope
 from runtime.engine.approvals import At
 from runtime.engine.dispatcher import Connectors
 from runtime.engine.effects import command_writes, settle_writes
 from runtime.engine.marks import dirty_operation
 from runtime.engine.work import Step, Work
 from runtime.errors import InvariantBroken
-from runtime.ports import Ask, Connector, Put, Reads, Write
+from runtime.ports import Ask, Connector, Put, Reads, Store, Write
 from runtime.stores.collections import COMMANDS, JOBS, LATE_ANSWERS, OPERATIONS
 
 LATE_MAX: Final = 20
@@ -54,12 +55,9 @@ class Reconciler:
         command = await _take(work)
         if command is None:
             return
-        late = await work.store.find(
-            Ask(LATE_ANSWERS, "of_command", work.scope, equals=(command.id,), limit=LATE_MAX)
-        )
-        heard = [found.record for found in late.rows if found.record.attempt == command.attempt]
+        heard = await _heard(work.store, work.scope, command)
         answer = await self._look(command, heard)
-        await _store(work, command, answer)
+        await _store(work, command, answer, heard)
         if not work.settled:
             # The export operation is over, so the receipt is written here.
             await _take(work)
@@ -114,22 +112,39 @@ async def _take(work: Work) -> Command | None:
     return await work.commit(body)
 
 
-async def _store(work: Work, looked: Command, answer: Answer) -> None:
-    """Store what the look means, and wake whoever goes on from there."""
+async def _heard(reads: Reads | Store, scope: Scope, command: Command) -> list[LateAnswer]:
+    """What senders of this attempt were told too late."""
+    page = await reads.find(
+        Ask(LATE_ANSWERS, "of_command", scope, equals=(command.id,), limit=LATE_MAX)
+    )
+    return [found.record for found in page.rows if found.record.attempt == command.attempt]
+
+
+async def _store(work: Work, looked: Command, answer: Answer, heard: list[LateAnswer]) -> None:
+    """Store what the look means, and wake whoever goes on from there.
+
+    A sender may have been told something while the look went on: absence that was found before
+    that opens no attempt, and is looked at again together with it (INV-6).
+    """
     serial = work.kit.ids.new("turn")
 
-    async def body(reads: Reads, operation: Operation) -> Step[None]:
+    async def body(reads: Reads, operation: Operation) -> Step[str]:
         at = At(reads, work.scope, work.now(), serial)
         command = await _subject(at, operation)
-        found = effects.observe(command, operation.fence, answer, at.now)
+        meant = answer
+        if isinstance(meant, AnswerAbsent) and await _heard(reads, at.scope, command) != heard:
+            meant = AnswerUnknown(reason="The sender's answer came while the look went on.")
+        found = effects.observe(command, operation.fence, meant, at.now)
         if isinstance(found, Refused) or command.attempt != looked.attempt:
-            return Step(None, (), operations.succeed(operation, at.now))
-        log.info("reconciled", command=found.id, attempt=looked.attempt, state=found.state.name)
+            return Step("moved on", (), operations.succeed(operation, at.now))
         if isinstance(found.state, Unknown):
-            return _undecided(at, operation, found)
-        return await _hand_back(at, operation, found)
+            step = _undecided(at, operation, found)
+        else:
+            step = await _hand_back(at, operation, found)
+        return Step(found.state.name, step.writes, step.operation)
 
-    await work.commit(body)
+    state = await work.commit(body)
+    log.info("reconciled", command=looked.id, attempt=looked.attempt, state=state)
 
 
 async def _subject(at: At, operation: Operation) -> Command:

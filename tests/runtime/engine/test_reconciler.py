@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.domain.effect import AnswerApplied, Dispatched, Prepared, Unknown
+from runtime.domain.effect import (
+    Answer,
+    AnswerAbsent,
+    AnswerApplied,
+    Command,
+    Dispatched,
+    Prepared,
+    Unknown,
+)
 from runtime.domain.operation import (
     Claimed,
     OperatorRequired,
@@ -24,7 +32,7 @@ from runtime.errors import FenceLost
 from runtime.ports import Commit, Create, Put, Reads
 from runtime.stores.collections import LATE_ANSWERS, OPERATIONS
 from tests.effects_made import Act, Look, Only, Provider, export
-from tests.runtime.engine.carrying import Carrier, carrier
+from tests.runtime.engine.carrying import Carrier, carrier, settled
 from tests.world import ACME, START
 
 EXPORT_ID = "job-1:export"
@@ -139,6 +147,48 @@ async def test_absence_that_a_late_answer_contradicts_opens_nothing(tmp_path: Pa
     assert command is not None
     assert isinstance(command.state, Unknown)
     assert "told that it worked" in command.state.found
+
+
+class Meanwhile(Provider):
+    """A provider during whose first look the sender's own answer is stored."""
+
+    at: Carrier
+
+    async def reconcile(self, command: Command) -> Answer:
+        if not self.reconciled:
+            await late_applied(self.at, f"there/{command.id}")
+            self.ledger.append(command.id)
+            self.reconciled += 1
+            return AnswerAbsent(proof="it was not there a moment ago")
+        return await super().reconcile(command)
+
+
+async def test_an_answer_that_comes_while_a_look_goes_on_is_not_overlooked(tmp_path: Path) -> None:
+    """INV-6: absence found before the sender's answer opens no attempt."""
+    provider = Meanwhile(["reply lost"])
+    at = await carrier(tmp_path, provider)
+    provider.at = at
+    await at.begin(export())
+    await at.to_the_end()
+    assert len(at.provider.calls) == 1
+    assert at.provider.reconciled == 2
+    assert (await at.receipts())[0].origin == "reconciliation"
+
+
+async def test_a_look_that_was_given_up_is_taken_up_again_when_the_wait_is_over(
+    tmp_path: Path,
+) -> None:
+    """INV-19: what hid the effect (a lock, a disk) may be gone; nothing is sent again."""
+    looks: list[Look] = ["unknown"] * LOOKS_MAX
+    at = await lost(tmp_path, "apply, reply lost", *looks)
+    await at.to_the_end()
+    assert isinstance((await at.operation(RECONCILE_ID)).state, OperatorRequired)
+    state = (await at.operation(EXPORT_ID)).state
+    assert isinstance(state, Waiting)
+    at.clock.advance(state.until - at.clock.now())
+    await at.to_the_end()
+    assert at.provider.reconciled == LOOKS_MAX + 1
+    await settled(at)
 
 
 @pytest.mark.parametrize(
