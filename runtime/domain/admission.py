@@ -75,9 +75,7 @@ def _approved(case: Case, now: datetime) -> Admission:
         return Blocked("the approval is not about this effect")
     if terms.digest != approval.digest:
         return Blocked("what would be sent is not what was approved")
-    if reason := _unusable(case, now):
-        return Blocked(reason)
-    if reason := _too_few(case):
+    if reason := insufficient(case, now):
         return Blocked(reason)
     head = case.job.heads.get(terms.revision.kind)
     if head is not None and head != terms.revision:
@@ -87,6 +85,11 @@ def _approved(case: Case, now: datetime) -> Admission:
     if reason := forbids(policy, terms.effect, words(terms.payload)):
         return Blocked(reason)
     return Admitted(terms, policy)
+
+
+def insufficient(case: Case, now: datetime) -> str | None:
+    """Why the decision itself does not carry the effect, or None. Only a new one changes that."""
+    return _unusable(case, now) or _too_few(case)
 
 
 def _unusable(case: Case, now: datetime) -> str | None:

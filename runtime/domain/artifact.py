@@ -22,7 +22,8 @@ BYTES_MAX: Final = 256 * 1024 * 1024
 WINDOW_BYTES_MAX: Final = 64 * 1024
 WINDOW_LINES_MAX: Final = 200
 WINDOW_CHARS_MAX: Final = 64 * 1024
-WHOLE_BYTES_MAX: Final = 20 * 1024 * 1024
+WHOLE_BYTES_MAX: Final = 32 * 1024 * 1024
+"""The longest text that a source becomes: eight million characters of four bytes."""
 PREVIEW_CHARS: Final = 1_024
 WRITING_WITHIN: Final = timedelta(minutes=10)
 
@@ -162,7 +163,10 @@ def begin(known: Artifact | None, offered: Artifact) -> Artifact | Refused:
     """
     if known is None:
         return offered
-    if not same_declaration(known, offered):
+    # Nothing rests on a failed one, and a link's server may call the same source otherwise.
+    failed = isinstance(known.state, ArtifactFailed)
+    kept = known.model_copy(update={"content_type": offered.content_type}) if failed else known
+    if not same_declaration(kept, offered):
         return Refused("an artifact keeps its declaration", "declared differently")
     match known.state:
         case Ready():

@@ -1,29 +1,41 @@
 """Rescue: what a person may do about work that cannot go on by itself.
 
 Trying again gives the operation a fresh retry budget; its handler looks at what is stored before
-it acts, so nothing that happened is repeated. An export whose approval is spent or past its
-validity needs a new decision first: it is asked for, and nothing is sent without it (INV-6).
+it acts, so nothing that happened is repeated. An export whose approval is spent, past its validity
+or not enough any more (a voter lost the role, the policy asks for more people) needs a new decision
+first: it is asked for, and nothing is sent without it (INV-6).
 Stopping ends the job without its result, and is refused once something may have been sent: that is
 never called cancelled.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from runtime.domain import approval as approvals
 from runtime.domain import effect
 from runtime.domain import job as jobs
 from runtime.domain import operation as operations
-from runtime.domain.approval import Approved, Requested
+from runtime.domain.admission import Case, insufficient
+from runtime.domain.approval import Approval, Requested
 from runtime.domain.job import Job, NeedsPerson
 from runtime.domain.operation import Failed, Operation, OperatorRequired
 from runtime.domain.people import Member, Role, may
+from runtime.domain.policy import Policy
 from runtime.engine.approvals import At
 from runtime.engine.effects import EXPORT
 from runtime.engine.marks import dirty_operation
 from runtime.engine.stages import stage_operation
 from runtime.ports import Create, Put, Write
-from runtime.stores.collections import APPROVALS, COMMANDS, JOBS, OPERATIONS
+from runtime.stores.collections import (
+    APPROVALS,
+    COMMANDS,
+    JOBS,
+    MEMBERS,
+    OPERATIONS,
+    POLICIES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,7 @@ async def retry(at: At, operation_id: str, by: Member | None) -> Rescued:
         return found
     operation, job = found
     if job is not None and operation.kind == EXPORT:
-        asked = await _ask_again(at, operation, job)
+        asked = await _ask_again(at, operation, job, by)
         if asked is not None:
             return asked
     if isinstance(operation.state, Failed):
@@ -84,36 +96,29 @@ async def give_up(at: At, operation_id: str, by: Member | None) -> Rescued:
     return _marked(at, operation, "It is stopped. Nothing more is done.", writes)
 
 
-async def _ask_again(at: At, operation: Operation, job: Job) -> Rescued | None:
-    """A new request for the same draft and terms, if the old decision cannot be used any more."""
+async def _ask_again(at: At, operation: Operation, job: Job, by: Member | None) -> Rescued | None:
+    """A new request for the same draft and terms, if the old decision cannot carry the effect."""
     old = await at.reads.get(APPROVALS.key(at.scope, job.approval or ""))
+    if old is None or isinstance(old.state, Requested):
+        return None
     command = None
     if job.command is not None:
         command = await at.reads.get(COMMANDS.key(at.scope, job.command))
-    if old is None or (command is None and isinstance(old.state, Approved)):
-        return None
+    policy = await at.reads.get(POLICIES.key(at.scope, "current")) or Policy(since=at.now)
     writes: list[Write] = []
-    if command is not None and isinstance(command.state, effect.Prepared):
-        decided = max((vote.at for vote in old.votes), default=old.requested_at)
-        if at.now < decided + old.valid_for:
+    if command is None or isinstance(command.state, effect.Prepared):
+        reason = await _insufficient(at, Case(job, old, policy, {}, command))
+        if reason is None:
             return None
-        withdrawn = effect.withdraw(command, "its approval is past its validity", at.now)
-        if isinstance(withdrawn, operations.Refused):
-            return None
-        writes.append(Put(COMMANDS.key(at.scope, command.id), withdrawn))
-    elif command is not None and not isinstance(command.state, effect.Failed):
+        withdrawn = None if command is None else effect.withdraw(command, reason, at.now)
+        if isinstance(withdrawn, effect.Command):
+            writes.append(Put(COMMANDS.key(at.scope, withdrawn.id), withdrawn))
+    elif not isinstance(command.state, effect.Failed):
         return None
-    within = old.decide_by - old.requested_at
-    asked = old.model_copy(
-        update={
-            "id": f"{old.id}:again",
-            "operation": f"{operation.id}:again",
-            "votes": (),
-            "requested_at": at.now,
-            "decide_by": at.now + within,
-            "state": Requested(),
-        }
-    )
+    asked = _asked(old, operation, policy, at.now)
+    if by is not None:
+        closed = approvals.supersede(old, by.id, by.display, asked.id, at.now)
+        writes.append(Put(APPROVALS.key(at.scope, old.id), closed))
     back = jobs.return_to(jobs.go_on(job, at.now), "decide_draft", at.now)
     back = back.model_copy(
         update={
@@ -134,6 +139,29 @@ async def _ask_again(at: At, operation: Operation, job: Job) -> Rescued | None:
         ended = operations.cancel(operation, "decided anew", at.now)
         writes.append(Put(OPERATIONS.key(at.scope, operation.id), ended))
     return _marked(at, operation, "It needs a new decision; the card follows.", writes)
+
+
+async def _insufficient(at: At, case: Case) -> str | None:
+    """Why the decision does not suffice now, with the voters' roles as they are."""
+    people = sorted({vote.person for vote in case.approval.votes})
+    members = {person: await at.reads.get(MEMBERS.key(at.scope, person)) for person in people}
+    return insufficient(replace(case, members=members), at.now)
+
+
+def _asked(old: Approval, operation: Operation, policy: Policy, now: datetime) -> Approval:
+    """The same question once more, under the policy of now."""
+    return old.model_copy(
+        update={
+            "id": f"{old.id}:again",
+            "operation": f"{operation.id}:again",
+            "policy_version": policy.version,
+            "needed": max(old.needed, policy.approvals_needed),
+            "votes": (),
+            "requested_at": now,
+            "decide_by": now + (old.decide_by - old.requested_at),
+            "state": Requested(),
+        }
+    )
 
 
 async def _stuck(

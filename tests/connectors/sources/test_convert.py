@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from connectors.errors import EmptySource, SourceTooLarge
 from connectors.sources.convert import convert, is_simple
-from connectors.sources.limits import SOURCE_BYTES_MAX
+from connectors.sources.limits import SOURCE_BYTES_MAX, TEXT_CHARS_MAX
 from connectors.sources.text import STACKED_MAX, SourceText
+from runtime.domain.artifact import WHOLE_BYTES_MAX
 from runtime.errors import BadInput
 from tests.connectors.sources.test_text import forbidden_in
 from tests.sources_made import long_changelog, small_docx, twenty_page_pdf
@@ -46,6 +47,11 @@ def test_the_limit_in_bytes_is_exact(size: int, fault: str) -> None:
     with pytest.raises(SourceTooLarge) as refused:
         convert(b"x" * (SOURCE_BYTES_MAX + size), name="big.txt")
     assert refused.value.fields["unit"] == fault
+
+
+def test_every_source_and_every_text_of_one_can_be_read_back_whole() -> None:
+    """A text of eight million wide characters has more bytes than the largest source."""
+    assert max(SOURCE_BYTES_MAX, len("🚀".encode()) * TEXT_CHARS_MAX) <= WHOLE_BYTES_MAX
 
 
 def test_a_long_changelog_stays_as_it_is() -> None:

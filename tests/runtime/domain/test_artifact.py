@@ -131,8 +131,19 @@ def test_an_expired_artifact_does_not_come_back() -> None:
 )
 @pytest.mark.parametrize("name", ["writing", "ready", "failed"])
 def test_an_artifact_keeps_its_declaration(name: str, other: dict[str, object]) -> None:
+    if name == "failed" and "content_type" in other:
+        return
     offered = artifact(STATES["writing"], **other)
     assert isinstance(artifacts.begin(artifact(STATES[name]), offered), Refused)
+
+
+def test_a_failed_artifact_may_come_again_under_another_type() -> None:
+    """A link's server may call the same source otherwise the next time; nothing rests on it."""
+    begun = artifacts.begin(
+        artifact(STATES["failed"]), artifact(STATES["writing"], content_type="text/html")
+    )
+    assert isinstance(begun, Artifact)
+    assert (begun.content_type, begun.generation) == ("text/html", 1)
 
 
 def test_complete_keeps_what_was_measured() -> None:

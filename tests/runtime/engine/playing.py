@@ -124,13 +124,15 @@ class Desk:
     contents: list[bytes | Exception] = field(default_factory=lambda: [TEXT.encode()])
     unreadable: Exception | None = None
     brought: int = 0
+    types: list[str] = field(default_factory=lambda: ["text/plain"])
 
     async def bring(self, source: Source) -> Fetched:
         content = self.contents[min(self.brought, len(self.contents) - 1)]
+        kind = self.types[min(self.brought, len(self.types) - 1)]
         self.brought += 1
         if isinstance(content, Exception):
             raise content
-        return Fetched(content, source.link, "text/plain", "source.txt")
+        return Fetched(content, source.link, kind, "source.txt")
 
     async def convert(self, data: bytes, name: str, content_type: str) -> Converted:
         del name, content_type
@@ -273,7 +275,7 @@ class Play:
         while await Projector(self.kit).once():
             pass
 
-    async def put(self, *writes: Put[Job] | Put[Approval] | Put[Operation]) -> None:
+    async def put(self, *writes: Put[Job] | Put[Approval] | Put[Operation] | Put[Policy]) -> None:
         async def body(reads: Reads) -> Commit[None]:
             return Commit(None, writes)
 

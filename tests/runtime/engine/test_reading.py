@@ -125,6 +125,29 @@ async def test_a_crash_at_any_commit_of_reading_converges(tmp_path: Path) -> Non
     assert 4 < commits < 99
 
 
+async def test_a_server_that_names_another_type_the_next_time_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    """The first attempt died while it stored; the second is told the same bytes are HTML."""
+    desk = Desk(types=["text/plain", "text/html; charset=utf-8"])
+    clock = ManualClock()
+    one = await play(tmp_path, clock=clock, desk=desk, wrap=Watched)
+    await one.begin()
+    watched = one.kit.store
+    assert isinstance(watched, Watched)
+    watched.count, watched.crash_at = 0, (3, "before")
+    with pytest.raises(Crash):
+        await one.carry("job-1:read")
+    await one.kit.store.close()
+    two = await play(tmp_path, clock=clock, seed=1, desk=desk)
+    await again(two)
+    stored = await two.kit.store.get(ARTIFACTS.key(ACME, "job-1:raw"))
+    assert stored is not None
+    assert stored.state.name == "writing"
+    await two.carry("job-1:read")
+    assert (await two.job()).stage == "analyse"
+
+
 async def test_bytes_damaged_before_they_were_read_are_not_read(tmp_path: Path) -> None:
     desk = Desk(unreadable=Crash())  # type: ignore[arg-type]  # the process dies there
     one = await play(tmp_path, desk=desk)

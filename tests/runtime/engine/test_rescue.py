@@ -9,13 +9,14 @@ import pytest
 
 from runtime.domain.operation import RETRY_CEILING
 from runtime.domain.people import Member, Role
+from runtime.domain.policy import Policy
 from runtime.domain.proposal import Escalation
 from runtime.engine.approvals import At
 from runtime.engine.rescue import Rescued, give_up, retry
 from runtime.errors import CognitionError
-from runtime.ports import Ask, Commit, Reads
-from runtime.stores.collections import ITEMS
-from tests.effects_made import ANA, member
+from runtime.ports import Ask, Commit, Put, Reads
+from runtime.stores.collections import ITEMS, POLICIES
+from tests.effects_made import ANA, BO, member
 from tests.runtime.engine.playing import Play, play
 from tests.world import ACME
 
@@ -132,6 +133,51 @@ async def test_a_refused_effect_needs_a_new_decision_before_it_is_tried_again(
     assert (await at.job()).state.name == "done"
     assert len(at.provider.calls) == 2
     assert len(set(at.provider.calls)) == 2
+
+
+@pytest.mark.parametrize("intent", [False, True])
+async def test_a_decision_that_is_not_enough_any_more_is_asked_for_anew(
+    tmp_path: Path, *, intent: bool
+) -> None:
+    """INV-15: the policy asks for two since, so one vote carries nothing, however often tried."""
+    at = await play(tmp_path)
+    await at.begin()
+    if intent:
+        at.provider.script = ["credential gap"]
+        await at.to_the_end()
+    else:
+        await at_the_draft(at)
+        await at.vote("job-1:draft:1:approval")
+    stricter = Policy(since=at.clock.now(), version=2, approvals_needed=2)
+    await at.put(Put(POLICIES.key(ACME, "current"), stricter))
+    if not intent:
+        await at.carry("job-1:export")
+    assert (await at.operation("job-1:export")).state.name == "operator_required"
+    assert (await press(at, retry, "job-1:export", member(ANA))).done
+    again = "job-1:draft:1:approval:again"
+    assert (await at.approval(again)).needed == 2
+    assert (await at.approval("job-1:draft:1:approval")).state.name == (
+        "consumed" if intent else "superseded"
+    )
+    calls = len(at.provider.calls)
+    await at.vote(again)
+    await at.to_the_end(decide=False)
+    assert len(at.provider.calls) == calls
+    await at.vote(again, BO)
+    await at.to_the_end(decide=False)
+    assert (await at.job()).state.name == "done"
+    assert len(at.provider.ledger) == 1
+
+
+async def at_the_draft(at: Play) -> None:
+    """Go on until the draft waits for its decision."""
+    for _ in range(20):
+        if (await at.job()).stage == "decide_draft":
+            return
+        for operation in await at.ready():
+            await at.carry(operation)
+        if (await at.job()).stage == "decide_strategy":
+            await at.approve()
 
 
 async def test_a_refused_effect_can_be_stopped(tmp_path: Path) -> None:
