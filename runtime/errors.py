@@ -162,7 +162,10 @@ class ProjectionOverflow(HarmoniaError):
 
 
 class CognitionError(HarmoniaError):
-    """Fields: agent, kind (truncated | blocked | empty | fenced | schema | call | busy), detail."""
+    """Fields: agent, kind, detail.
+
+    `kind` is truncated, blocked, empty, fenced, schema, ungrounded, call or busy.
+    """
 
     rule = "only complete output of the agreed shape is accepted"
     remedy = "the step is tried again within its budget, then a person is asked"

@@ -97,7 +97,7 @@ class FeedHead(Record):
 
 
 class FeedChange(Record):
-    """One change, `sequence` zero-padded in `id`. Old changes are pruned."""
+    """One change, `sequence` zero-padded in `id`."""
 
     id: Id
     sequence: int

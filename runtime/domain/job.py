@@ -55,6 +55,9 @@ STEP_WORDS: Final[dict[Stage, str]] = {
 }
 
 
+NOTE_CHARS_MAX: Final = 300
+
+
 class Running(Record):
     """Work goes on."""
 
@@ -101,7 +104,7 @@ class Step(Record):
 
     stage: Stage
     at: UtcTime
-    note: Annotated[str, Field(max_length=300)] = ""
+    note: Annotated[str, Field(max_length=NOTE_CHARS_MAX)] = ""
 
 
 class Source(Record):
@@ -155,8 +158,8 @@ def following(stage: Stage) -> Stage:
 
 
 def advance(job: Job, note: str, now: datetime) -> Job:
-    """The job's current stage became true; it stands at the next."""
-    step = Step(stage=job.stage, at=now, note=note)
+    """The job's current stage became true; it stands at the next. A longer note is cut."""
+    step = Step(stage=job.stage, at=now, note=note[:NOTE_CHARS_MAX])
     return job.model_copy(
         update={"stage": following(job.stage), "steps": (*job.steps, step), "updated_at": now}
     )

@@ -1,7 +1,8 @@
 """Leases of services: a poller, a projector, a scheduler is one at a time.
 
-Clocks decide liveness only. A lease carries an epoch that only rises (INV-4), and whoever writes on
-a lease's authority reads it in the same transaction.
+Clocks decide liveness only, and a lease is never authority: what a service writes is guarded by
+what it reads in the same transaction, so two holders at once (a clock that jumped, a frozen
+process) cost work and nothing else. The epoch, which only rises (INV-4), counts the holders.
 """
 
 from __future__ import annotations
@@ -38,11 +39,6 @@ def take(
     if now < existing.until:
         return None
     return Lease(id=id_, owner=owner, epoch=existing.epoch + 1, until=now + term)
-
-
-def held(existing: Lease | None, owner: str, now: datetime) -> bool:
-    """Whether `owner` holds the lease now."""
-    return existing is not None and existing.owner == owner and now < existing.until
 
 
 def free(existing: Lease, owner: str, now: datetime) -> Lease:

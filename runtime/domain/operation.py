@@ -235,7 +235,9 @@ def wait(operation: Operation, on: str, until: datetime) -> Operation:
 
 
 def release(operation: Operation, ready_at: datetime) -> Operation:
-    """Claimed → pending again from `ready_at` on; the attempt stays spent."""
+    """Claimed → pending again from `ready_at` on, in its lane; the attempt stays spent."""
+    if not isinstance(operation.state, Claimed):
+        return operation
     return operation.model_copy(update={"state": Pending(ready_at=ready_at)})
 
 

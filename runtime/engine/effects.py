@@ -23,6 +23,7 @@ from runtime.domain.receipt import Receipt
 from runtime.domain.values import Fence, identity
 from runtime.engine.approvals import At
 from runtime.engine.marks import dirty
+from runtime.engine.stages import ACCEPTANCE
 from runtime.errors import InvariantBroken
 from runtime.ports import Create, Put, Write
 from runtime.stores.collections import COMMANDS, JOBS, OPERATIONS, RECEIPTS
@@ -37,7 +38,6 @@ LOOKS_MAX: Final = 5
 """How often a reconciler looks before a person is asked."""
 VERIFY_ATTEMPTS_MAX: Final = 5
 INTERRUPTED: Final = "The worker that sent it ended before an answer was stored."
-NOTE_CHARS_MAX: Final = 300
 
 
 def command_id(approval: str) -> str:
@@ -183,7 +183,8 @@ def settle_writes(at: At, command: Command, holder: Operation, job: Job) -> Sett
         after = _exported(after, verify, receipt, at)
     else:
         after = jobs.need_person(after, f"The effect was refused: {receipt.detail}", at.now)
-    writes.extend([*command_writes(at, settled), *job_writes(at, after)])
+    # The job's mark stands for the command too.
+    writes.extend([Put(COMMANDS.key(at.scope, settled.id), settled), *job_writes(at, after)])
     return Settled(receipt, settled, after, tuple(writes))
 
 
@@ -193,7 +194,7 @@ def verify_operation(at: At, receipt: Receipt, cause: Operation) -> Operation:
         id=verify_id(receipt.id),
         kind=VERIFY,
         goal=Goal(kind=VERIFY, digest=identity(VERIFY, receipt.id, receipt.terms_digest)),
-        acceptance=("a second look finds what the receipt says",),
+        acceptance=ACCEPTANCE["verify"],
         job=receipt.job,
         cause=cause.id,
         subject=receipt.id,
@@ -212,5 +213,4 @@ def _exported(job: Job, verify: Operation, receipt: Receipt, at: At) -> Job:
         job = jobs.go_on(job, at.now)
     if job.stage != "export" or job.state.name != "running":
         return job.model_copy(update={"updated_at": at.now})
-    note = receipt.reference[:NOTE_CHARS_MAX]
-    return jobs.advance(job, note, at.now).model_copy(update={"operation": verify.id})
+    return jobs.advance(job, receipt.reference, at.now).model_copy(update={"operation": verify.id})

@@ -169,7 +169,7 @@ class Pipeline:
             return
         review, model = await self._thinker.think(work, "reviewer", "review", Review, anything)
         note = review.verdict if not review.findings else f"{review.verdict}: {review.findings[0]}"
-        await self._advance(work, "review", review, model, note=note[:300], terms=terms)
+        await self._advance(work, "review", review, model, note=note, terms=terms)
 
     async def _export(self, work: Work) -> None:
         # Once there is a command only the dispatcher ends the export, whatever became of the job.

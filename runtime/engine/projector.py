@@ -2,8 +2,8 @@
 
 Single by lease. One bounded commit per job: it reads the job's records and the stored projection,
 writes what differs, advances the contiguous head (INV-13) and deletes each marker at the version it
-read. No other transaction touches the head. A job whose records cannot be read is reported and
-skipped; the others go on.
+read. No other transaction touches the head. A job that cannot be projected, whatever breaks, is
+reported and skipped; the others go on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from runtime.domain.job import Job
 from runtime.domain.outlook import JobRecords, Outlook, closed, outlook, parked, undelivered
 from runtime.domain.values import Record, Scope
 from runtime.engine.kit import Kit
-from runtime.errors import HarmoniaError
 from runtime.ports import Ask, Collection, Commit, Create, Delete, Put, Reads, Write
 from runtime.stores.collections import (
     APPROVALS,
@@ -79,7 +78,7 @@ class Projector:
             try:
                 await self._project(found.key.scope, found.record)
                 done += 1
-            except HarmoniaError as error:
+            except Exception as error:  # noqa: BLE001 - one broken job must not hide the others
                 log.error(  # noqa: TRY400 - a traceback may quote a draft (INV-20)
                     "projection_failed", marker=found.record.id, error=type(error).__name__
                 )

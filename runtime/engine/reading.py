@@ -151,7 +151,7 @@ class Reading:
             )
             note = f"{len(converted.text):,} characters"
             if converted.notes:
-                note = f"{note}; {'; '.join(converted.notes)}"[:300]
+                note = f"{note}; {'; '.join(converted.notes)}"
             read = jobs.advance(job, note, now).model_copy(update={"source": source})
             return moved(
                 work.scope, current, read, stage_operation(read, "analyse", current, now), now

@@ -17,7 +17,7 @@ from runtime.domain.operation import Operation
 from runtime.domain.receipt import Receipt, Verification
 from runtime.engine.approvals import At
 from runtime.engine.dispatcher import Connectors
-from runtime.engine.effects import NOTE_CHARS_MAX, job_writes
+from runtime.engine.effects import job_writes
 from runtime.engine.marks import dirty_operation
 from runtime.engine.work import Step, Work
 from runtime.errors import InvariantBroken
@@ -93,5 +93,4 @@ def _finished(job: Job, look: Verification, at: At) -> Job:
         job = jobs.go_on(job, at.now)
     if job.stage != "verify" or not isinstance(job.state, Running):
         return job
-    note = look.evidence[:NOTE_CHARS_MAX]
-    return jobs.finish(jobs.advance(job, note, at.now), at.now)
+    return jobs.finish(jobs.advance(job, look.evidence, at.now), at.now)

@@ -131,6 +131,8 @@ def test_leaving_an_operation_frees_its_lane() -> None:
     ):
         assert left.in_lane is None
     assert operations.release(taken, START).in_lane == "chat"
+    for left in (operations.succeed(taken, START), operations.wait(taken, "a", START)):
+        assert operations.release(left, START) == left
 
 
 def test_waking_gives_a_fresh_retry_budget_and_keeps_the_epoch() -> None:

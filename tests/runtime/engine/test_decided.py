@@ -54,6 +54,20 @@ async def test_an_approved_strategy_is_used_once_and_the_work_goes_on(tmp_path: 
     assert state.by == "job-1:write"
 
 
+async def test_many_people_with_long_names_decide_like_any_others(tmp_path: Path) -> None:
+    """Three names of 128 characters do not fit a step's note; the work goes on all the same."""
+    one = await waiting(tmp_path)
+    await one.vote(STRATEGY)
+    approval = await one.approval(STRATEGY)
+    names = tuple(
+        approval.votes[0].model_copy(update={"person": f"telegram:{n}", "display": "n" * 128})
+        for n in range(3)
+    )
+    await decision(one, approval.model_copy(update={"votes": names}))
+    assert await decided(await one.claim("job-1:write"), "decide_strategy")
+    assert len((await one.job()).steps[-1].note) == 300
+
+
 async def test_an_approved_draft_is_left_for_the_dispatcher_to_use(tmp_path: Path) -> None:
     """INV-5: the effect's approval is consumed in the commit that prepares the command."""
     one = await waiting(tmp_path, "decide_draft")

@@ -17,10 +17,11 @@ from runtime.domain import operation as operations
 from runtime.domain.card import Card, card_id
 from runtime.domain.job import Job
 from runtime.domain.operation import Operation, OperatorRequired
+from runtime.domain.values import Record
 from runtime.engine.marks import dirty_operation
 from runtime.engine.projector import Projector
 from runtime.engine.stages import put_job
-from runtime.ports import Ask, Body, Commit, Put, Reads, Store
+from runtime.ports import Ask, Body, Commit, Key, Page, Put, Reads, Store
 from runtime.stores.collections import (
     CARDS,
     ITEMS,
@@ -43,6 +44,7 @@ from tests.runtime.engine.projecting import (
 )
 from tests.world import ACME, OTHER, START, ManualClock, make_kit
 
+R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
 
@@ -204,6 +206,50 @@ async def test_a_job_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path
     await project(healed)
     for each in made:
         assert (await shell_of(healed, each.job.id)).view
+
+
+class Poisoned:
+    """A store in which reading one job breaks in a way that nobody foresaw."""
+
+    def __init__(self, store: Store, job: str) -> None:
+        self._store, self._job = store, job
+
+    async def get(self, key: Key[R]) -> R | None:
+        return await self._store.get(key)
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        return await self._store.find(ask)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    async def transact(self, body: Body[T]) -> T:
+        async def poisoned(reads: Reads) -> Commit[T]:
+            return await body(_PoisonedReads(reads, self._job))
+
+        return await self._store.transact(poisoned)
+
+
+class _PoisonedReads:
+    def __init__(self, reads: Reads, job: str) -> None:
+        self._reads, self._job = reads, job
+
+    async def get(self, key: Key[R]) -> R | None:
+        if key.id == self._job:
+            raise ZeroDivisionError
+        return await self._reads.get(key)
+
+    async def find(self, ask: Ask[R]) -> Page[R]:
+        return await self._reads.find(ask)
+
+
+async def test_a_defect_that_one_job_meets_does_not_stop_the_others(tmp_path: Path) -> None:
+    kit = await make_kit(tmp_path, wrap=lambda store: Poisoned(store, "job-1"))
+    await begin(kit, *(export(f"job-{number}") for number in (1, 2, 3)))
+    assert await Projector(kit).once()
+    assert (await shell_of(kit, "job-2")).id == "job-2"
+    assert (await shell_of(kit, "job-3")).id == "job-3"
+    assert await kit.store.get(SHELLS.key(ACME, "job-1")) is None
 
 
 async def test_many_broken_jobs_do_not_hide_the_ones_behind_them(tmp_path: Path) -> None:
