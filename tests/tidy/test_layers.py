@@ -20,6 +20,7 @@ DOMAIN = "runtime/domain/"
 DOMAIN_MAY = {
     ("*", "runtime.errors"): "a decision that finds an impossible state raises the project's fault",
     ("runtime/domain/canonical.py", "orjson"): "writes RFC 8785 bytes at a hundredth of the cost",
+    ("runtime/domain/values.py", "pydantic_core"): "pydantic's own words for how a time is read",
 }
 # Parts of the standard library that reach outside the process: never in a pure decision.
 IMPURE = frozenset(
