@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from runtime.domain.values import Record, Scope
 
@@ -84,8 +84,7 @@ class Collection(Generic[R]):
         return Key(self, scope, id_)
 
 
-@dataclass(frozen=True, slots=True)
-class Key(Generic[R]):
+class Key(NamedTuple, Generic[R]):
     """Where one record lives."""
 
     collection: Collection[R]

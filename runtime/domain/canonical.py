@@ -23,28 +23,40 @@ DEPTH_MAX: Final = 64
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
 
-def _check(value: object, path: str, depth: int) -> None:
+_Path = tuple["_Path", str | int] | None
+"""Where a value lies: made into text only for a refusal."""
+
+
+def _check(value: object, path: _Path, depth: int) -> None:
     if depth > DEPTH_MAX:
-        raise NotCanonical(path=path, cause=f"nested deeper than {DEPTH_MAX}")
+        raise NotCanonical(path=_shown(path), cause=f"nested deeper than {DEPTH_MAX}")
     match value:
+        case str():
+            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+                raise NotCanonical(path=_shown(path), cause="lone surrogate")
         case None | bool():
             return
         case int():
             if not -INTEGER_MAX <= value <= INTEGER_MAX:
-                raise NotCanonical(path=path, cause="integer outside ±(2**53 - 1)")
-        case str():
-            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-                raise NotCanonical(path=path, cause="lone surrogate")
+                raise NotCanonical(path=_shown(path), cause="integer outside ±(2**53 - 1)")
         case list() | tuple():
             for index, item in enumerate(value):
-                _check(item, f"{path}[{index}]", depth + 1)
+                _check(item, (path, index), depth + 1)
         case dict():
             for key, item in value.items():
                 if not isinstance(key, str) or not key.isascii():
-                    raise NotCanonical(path=path, cause="a key that is not ASCII text")
-                _check(item, f"{path}.{key}", depth + 1)
+                    raise NotCanonical(path=_shown(path), cause="a key that is not ASCII text")
+                _check(item, (path, key), depth + 1)
         case _:
-            raise NotCanonical(path=path, cause=f"{type(value).__name__} has no canonical bytes")
+            cause = f"{type(value).__name__} has no canonical bytes"
+            raise NotCanonical(path=_shown(path), cause=cause)
+
+
+def _shown(path: _Path) -> str:
+    if path is None:
+        return "$"
+    above, part = path
+    return _shown(above) + (f"[{part}]" if isinstance(part, int) else f".{part}")
 
 
 def canonical_bytes(value: object) -> bytes:
@@ -54,7 +66,7 @@ def canonical_bytes(value: object) -> bytes:
         NotCanonical: a float, a large integer, an odd key or another type; names the path.
     """
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    _check(plain, "$", 0)
+    _check(plain, None, 0)
     return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
 
 

@@ -56,6 +56,9 @@ class Work:
         self.operation = operation
         self.store: Store = Scoped(kit.store, (scope,))
         self.settled = False
+        self._fence = operation.fence
+        self._tag = kit.ids.new("commit")
+        self._commits = 0
         # One commit at a time: a renewal between a lost reply and its re-run would hide the tag.
         self._turn = asyncio.Lock()
 
@@ -74,7 +77,8 @@ class Work:
         Raises:
             FenceLost: a newer claim exists, or the operation is not claimed any more.
         """
-        tag = self.kit.ids.new("commit")
+        self._commits += 1
+        tag = f"{self._tag}.{self._commits}"
         tried: dict[str, T] = {}
         key = OPERATIONS.key(self.scope, self.operation.id)
         left = False
@@ -84,7 +88,7 @@ class Work:
             stored = await reads.get(key)
             if stored is not None and stored.last_commit in tried:
                 return Commit(tried[stored.last_commit])
-            current = fenced(stored, self.operation.fence)
+            current = fenced(stored, self._fence)
             if isinstance(current, Refused):
                 raise FenceLost(
                     operation=self.operation.id, epoch=self.operation.epoch, found=current.found

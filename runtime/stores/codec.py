@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar, cast, get_args, get_origin
 
 import orjson
@@ -39,9 +40,14 @@ R = TypeVar("R", bound=Record)
 _ID: Final = re.compile(r"(?!\.{1,2}\Z)(?!__.*__\Z)[A-Za-z0-9_.:~@+=-]{1,300}\Z")
 
 
+@lru_cache(maxsize=4096)
+def _storable(id_: str) -> bool:
+    return _ID.match(id_) is not None
+
+
 def check_id(key: Key[Any]) -> None:
     """Refuse an ID that some store could not hold or could read as a path."""
-    if _ID.match(key.id) is None:
+    if not _storable(key.id):
         raise BadInput(collection=key.collection.name, field="id", cause="not a record ID")
 
 
@@ -59,20 +65,18 @@ def plain(value: Value) -> str | int | None:
 class Field:
     """One dotted path into a record: what a declared query compares."""
 
-    __slots__ = ("parts", "path")
+    __slots__ = ("_head", "_rest", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.parts = tuple(path.split("."))
+        self._head, *self._rest = path.split(".")
 
     def read(self, record: Record) -> str | int | None:
         """The field's value, or None where this record's state has no such field."""
-        value: Any = record
-        try:
-            for part in self.parts:
-                value = value.__dict__[part]
-        except (KeyError, AttributeError):
-            return None  # another state of the record, which has no such field
+        value: Any = record.__dict__.get(self._head)
+        for part in self._rest:
+            # Another state of the record has no such field; a text or None has no fields at all.
+            value = value.__dict__.get(part) if hasattr(value, "__dict__") else None
         kind = type(value)
         if kind is str or value is None:
             return cast("str | None", value)

@@ -24,18 +24,20 @@ class Scoped:
         self._store = store
         self._allowed = frozenset(scope.path for scope in scopes)
 
-    def _check(self, shown: str, scope: Scope | None) -> None:
-        if scope is None or scope.path not in self._allowed:
-            raise ScopeViolation(key=shown, scope=", ".join(sorted(self._allowed)))
-
     def check_key(self, key: Key[Any]) -> None:
         """Refuse a key outside. Raises ScopeViolation."""
-        self._check(key.path, key.scope)
+        if key.scope.path not in self._allowed:
+            raise self._violation(key.path)
 
     def check_ask(self, ask: Ask[Any]) -> None:
         """Refuse an ask outside, or across tenants. Raises ScopeViolation."""
         where = "*" if ask.scope is None else ask.scope.path
-        self._check(f"{where}/{ask.collection.name}?{ask.query}", ask.scope)
+        if where not in self._allowed:
+            shown = f"{where}/{ask.collection.name}?{ask.query}"
+            raise self._violation(shown)
+
+    def _violation(self, shown: str) -> ScopeViolation:
+        return ScopeViolation(key=shown, scope=", ".join(sorted(self._allowed)))
 
     async def get(self, key: Key[R]) -> R | None:
         """As `Store.get`, inside the scopes."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from runtime.domain.values import Record
 from runtime.errors import StoreUnavailable
 from runtime.ports import Ask, Body, Key, Page
+from runtime.stores.sqlite_cache import Place, place_of
 from runtime.stores.sqlite_commits import Outcome, Prepared, Seen
 from runtime.stores.sqlite_core import SqliteCore
 from runtime.stores.transactions import Stale, Transactions
@@ -28,15 +29,15 @@ class _Reads:
 
     def __init__(self, core: SqliteCore) -> None:
         self._core = core
-        self._got: dict[tuple[str, str, str], Any] = {}
+        self._got: dict[Place, Any] = {}
         self.seen = Seen()
 
     async def get(self, key: Key[R]) -> R | None:
-        place = (key.collection.name, key.scope.path, key.id)
+        place = place_of(key)
         if place in self._got:
             known: R | None = self._got[place]
             return known
-        record = self._got[place] = self._core.get(key, self.seen)
+        record = self._got[place] = self._core.get(key, place, self.seen)
         return record
 
     async def find(self, ask: Ask[R]) -> Page[R]:
@@ -54,7 +55,7 @@ class SqliteBodies(ABC):
     async def get(self, key: Key[R]) -> R | None:
         """The record now. Raises RecordUnreadable."""
         self._refuse_closed()
-        return self._core.get(key, None)
+        return self._core.get(key, place_of(key), None)
 
     async def find(self, ask: Ask[R]) -> Page[R]:
         """One page now."""

@@ -6,15 +6,21 @@ process has outdated costs one re-run and is forgotten, and is never acted on.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from runtime.domain.values import Record
+from runtime.ports import Key
 
 CACHE_BYTES_MAX: Final = 4_000_000
 _ENTRY_BYTES: Final = 300
 
 Place = tuple[str, str, str]
 """Collection name, scope path, ID."""
+
+
+def place_of(key: Key[Any]) -> Place:
+    """Where a key's record lies, as the core knows it."""
+    return (key.collection.name, key.scope.path, key.id)
 
 
 class Known(NamedTuple):

@@ -18,7 +18,7 @@ from runtime.errors import (
 from runtime.ports import Ask, Create, Delete, Found, Key, Page, Write
 from runtime.stores.asks import check_ask, make_cursor
 from runtime.stores.codec import check_id
-from runtime.stores.sqlite_cache import ABSENT, Known, Place, RecordCache
+from runtime.stores.sqlite_cache import ABSENT, Known, Place, RecordCache, place_of
 from runtime.stores.sqlite_commits import (
     Change,
     Committer,
@@ -60,12 +60,10 @@ class SqliteCore:
             raise UndeclaredQuery(collection=name, query="-", cause="no such collection")
         return table
 
-    def get(self, key: Key[R], seen: Seen | None) -> R | None:
+    def get(self, key: Key[R], place: Place, seen: Seen | None) -> R | None:
         """The record, noted in `seen`. Without `seen`, the record as the file has it now."""
-        name = key.collection.name
-        table = self._table(name)
+        table = self._table(place[0])
         check_id(key)
-        place = (name, key.scope.path, key.id)
         known = None if seen is None else self._cache.get(place)
         if known is None:
             known = self._load(table, place)
@@ -162,7 +160,7 @@ class SqliteCore:
             key = write.key
             table = self._table(key.collection.name)
             check_id(key)
-            place = (table.name, key.scope.path, key.id)
+            place = place_of(key)
             if isinstance(write, Delete):
                 changes.append(Change(table, place))
                 continue

@@ -32,11 +32,12 @@ class LocalWakes:
     async def next(self, timeout_seconds: float) -> Sequence[Hint]:
         """Hints that arrived, or none after `timeout_seconds`."""
         if not self._hints:
+            # Whether hints or the end of the wait came is told by the hints themselves.
+            ending = asyncio.get_running_loop().call_later(timeout_seconds, self._arrived.set)
             try:
-                async with asyncio.timeout(timeout_seconds):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return ()
+                await self._arrived.wait()
+            finally:
+                ending.cancel()
         hints, self._hints = self._hints, []
         self._arrived.clear()
         return tuple(hints)

@@ -61,8 +61,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         3,
         "runtime/engine/work.py",
-        "current = fenced(stored, self.operation.fence)",
-        "current = fenced(stored, stored.fence if stored else self.operation.fence)",
+        "current = fenced(stored, self._fence)",
+        "current = fenced(stored, stored.fence if stored else self._fence)",
         f"{ENGINE}/test_worker.py::test_a_stale_worker_writes_nothing",
     ),
     # A fence writes although its operation is not claimed any more.
