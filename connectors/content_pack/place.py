@@ -30,7 +30,7 @@ DIGITS_MAX: Final = 20
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Place:
@@ -113,7 +113,11 @@ class Place:
             return file.read(limit)
 
     def stage(self, data: bytes) -> None:
-        """Write the bytes durably under the unfinished name; the pack is not there yet."""
+        """Write the bytes durably under the unfinished name; the pack is not there yet.
+
+        Always into a new file: what a dead process left may be a link to a pack that appeared.
+        """
+        self.discard()
         fd = os.open(self._part, _NEW, 0o600, dir_fd=self._work)
         with os.fdopen(fd, "wb") as file:
             file.write(data)

@@ -8,6 +8,7 @@ others. Names are opaque; the folder they lie in is derived, and nobody but the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import hashlib
 import os
@@ -112,9 +113,19 @@ class FileBlobs:
 
 
 async def _io(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Blocking work in a thread; only "not there" keeps its own error."""
+    """Blocking work in a thread; only "not there" keeps its own error.
+
+    A cancelled caller waits for the thread all the same: nobody closes or removes a file that it
+    still writes to, and a closed descriptor's number may be another file's a moment later.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:
-        return await asyncio.to_thread(work, *args, **kwargs)
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([running])
+        raise
     except FileNotFoundError:
         raise
     except OSError as error:

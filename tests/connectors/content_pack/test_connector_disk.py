@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectors.content_pack.connector import DISK_FULL_RETRY, ContentPack
+from connectors.content_pack.names import pack_key
 from runtime.domain.effect import (
     AnswerAbsent,
     AnswerApplied,
@@ -198,3 +199,16 @@ async def test_a_pack_that_the_disk_did_not_confirm_is_unknown_until_a_look_find
     told = with_trouble(tmp_path / "packs", unreadable)
     assert "did not confirm" in AnswerUnknown.model_validate_json(told).reason
     assert isinstance(await pack.reconcile(command()), AnswerApplied)
+
+
+async def test_what_a_dead_process_left_is_never_written_into(
+    pack: ContentPack, tmp_path: Path
+) -> None:
+    """It died between the link and the end: its unfinished file is the pack that was moved away."""
+    answer = await applied(pack)
+    there = tmp_path / "packs" / answer.reference
+    os.link(there, there.parent / ".work" / f"{pack_key(command().id)}.part")
+    moved = there.rename(tmp_path / "moved.zip")
+    assert (await applied(pack)).digest == answer.digest
+    assert not there.samefile(moved)
+    assert moved.stat().st_nlink == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -46,6 +47,27 @@ async def test_a_failed_write_leaves_no_part(tmp_path: Path) -> None:
     with pytest.raises(ConnectionResetError):
         await FileBlobs(tmp_path).write("a1", broken())
     assert files(tmp_path) == []
+
+
+async def test_a_cancelled_call_ends_after_the_thread_that_works_for_it(tmp_path: Path) -> None:
+    """Or a file would be closed under a thread that writes to it."""
+    blobs = FileBlobs(tmp_path)
+    await blobs.write("a1", pieces(b"x"))
+    (file,) = files(tmp_path)
+    file.unlink()
+    os.mkfifo(file)  # whoever opens it waits until somebody writes
+    reading = asyncio.create_task(blobs.read("a1", 0, 9))
+    await asyncio.to_thread(os.getpid)
+    try:
+        for _ in range(2):
+            reading.cancel()
+            await asyncio.to_thread(os.getpid)
+            assert not reading.done()
+    finally:
+        writer = os.open(file, os.O_RDWR)
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    os.close(writer)
 
 
 async def test_only_parts_older_than_the_given_time_are_swept(tmp_path: Path) -> None:
