@@ -3,7 +3,8 @@
 Reads take microseconds and run inline. Commits that become ready in one turn of the loop travel to
 the writer thread together; whatever waits there becomes one batch with one fsync (group commit),
 and its outcomes come back in one call. A commit that is alone is made inline as long as the disk
-answers within a millisecond, because two thread hops would cost as much as the commit itself.
+answers within five milliseconds: two thread hops cost a quarter of a millisecond of CPU, and nobody
+else waits for the store. On a slower disk the thread keeps the loop free.
 
 A commit once submitted is waited for even when its task is cancelled, so nobody believes a commit
 undone that stands.
@@ -28,7 +29,7 @@ from runtime.stores.sqlite_schema import Table
 from runtime.stores.transactions import DEADLINE_SECONDS, Transactions
 
 BATCH_MAX: Final = 256
-INLINE_SECONDS_MAX: Final = 0.001
+INLINE_SECONDS_MAX: Final = 0.005
 SLOW_COMMITS: Final = 64
 """After a slow inline commit, so many lone commits go through the thread before another try."""
 

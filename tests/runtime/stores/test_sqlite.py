@@ -13,7 +13,7 @@ import pytest
 
 from runtime.errors import StoreUnavailable, UndeclaredQuery
 from runtime.ports import Ask, Collection, Commit, Create, Put, Query, Reads, Value
-from runtime.stores.sqlite import SqliteStore
+from runtime.stores.sqlite import INLINE_SECONDS_MAX, SqliteStore
 from runtime.stores.sqlite_commits import Seen
 from runtime.stores.sqlite_core import open_core
 from runtime.stores.sqlite_files import Turn
@@ -225,17 +225,21 @@ async def test_commits_that_are_ready_together_share_one_transaction(tmp_path: P
 
 
 class SlowClock(QuickClock):
-    """Each look at the time finds it two milliseconds later: every commit seems slow."""
+    """Each look at the time finds it a step later: so long does every commit seem to take."""
+
+    step = 0.0
 
     def monotonic(self) -> float:
-        self.seconds += 0.002
+        self.seconds += self.step
         return self.seconds
 
 
-@pytest.mark.parametrize(("clock", "inline"), [(QuickClock(), 5), (SlowClock(), 1)])
+@pytest.mark.parametrize(("share", "inline"), [(0.9, 5), (1.1, 1)])
 async def test_a_lone_commit_is_made_inline_only_while_the_disk_is_quick(
-    tmp_path: Path, clock: QuickClock, inline: int
+    tmp_path: Path, share: float, inline: int
 ) -> None:
+    clock = SlowClock()
+    clock.step = INLINE_SECONDS_MAX * share
     store = SqliteStore.open(tmp_path / "t", (TALLIES,), clock, SeededIds())
     threads: list[int] = []
     store._core._writer.set_trace_callback(
