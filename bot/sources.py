@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
+from bot.telegram.errors import TextNotKept
 from connectors.sources.fetch import GuardedFetch, LinkPolicy
 from connectors.sources.sandboxed import SandboxedConverter
 from runtime.domain.job import Source
 from runtime.engine.reading import Converted
-from runtime.errors import BadInput
 from runtime.ports import Fetch, Fetched, Messenger
 
 
@@ -33,7 +33,7 @@ class SourceDesk:
         if source.kind == "file":
             data = await self._messenger.download(source.file)
             return Fetched(data, "telegram", source.declared_type, source.name)
-        raise BadInput(source=source.name, cause="its text was not stored")
+        raise TextNotKept
 
     async def convert(self, data: bytes, name: str, content_type: str) -> Converted:
         """The text in those bytes."""

@@ -19,12 +19,16 @@ from runtime.domain.proposal import ChatAnswer
 from runtime.domain.values import identity
 from runtime.engine.thinking import Escalated, Thinker, anything
 from runtime.engine.work import Handler, Step, Work
-from runtime.errors import InvariantBroken
+from runtime.errors import CognitionError, InvariantBroken
 from runtime.ports import Reads
 from runtime.stores.collections import EVENTS
 
 CHAT: Final = "chat.answer"
 ATTEMPTS_MAX: Final = 3
+NO_ANSWER: Final = (
+    "I could not answer: the model gave no usable answer ({kind}). Nothing was changed. Ask again "
+    "later; /needs and /jobs say how things stand without it."
+)
 ACCEPTANCE: Final = ("the answer rests on what the projection shows",)
 
 
@@ -68,6 +72,10 @@ def chat_handler(thinker: Thinker) -> Handler:
         try:
             answer, model = await thinker.think(work, "chat", "answer", ChatAnswer, anything)
             text = f"{escape(answer.text)}\n\n<i>{escape(model)}</i>"
+        except CognitionError as error:
+            if work.operation.attempt < work.operation.attempts_max:
+                raise
+            text = NO_ANSWER.format(kind=escape(str(error.fields.get("kind"))))
         except Escalated as escalated:
             text = f"I need a person for this: {escape(escalated.reason)}"
         who = sender(update_of(event))

@@ -27,15 +27,17 @@ from telegram.error import BadRequest, NetworkError, TelegramError
 from telegram.request import HTTPXRequest
 
 from bot.telegram import address
+from bot.telegram.errors import FileNotGiven, FileTooLarge
 from bot.telegram.html import plain
 from bot.telegram.outcomes import classify, parse_refused
 from bot.telegram.view import with_note
 from runtime.domain.grant import CALLBACK_BYTES_MAX
-from runtime.errors import BadInput, StoreUnavailable
+from runtime.errors import StoreUnavailable
 from runtime.ports import Content, Delivery, Refused, Sent
 
 FILE_BYTES_MAX: Final = 20 * 1024 * 1024
 """A bot can download at most this from Telegram's servers."""
+FILE_LIMIT: Final = "20 MB"
 POLL_SECONDS: Final = 25
 READ_SECONDS: Final = 20.0
 
@@ -155,10 +157,12 @@ class PtbMessenger:
         try:
             found = await self._bot.get_file(file)
             if (found.file_size or 0) > FILE_BYTES_MAX:
-                raise BadInput(file_bytes=found.file_size, limit_bytes=FILE_BYTES_MAX)
+                raise FileTooLarge(limit=FILE_LIMIT)
             return bytes(await found.download_as_bytearray())
         except BadRequest as error:
-            raise BadInput(file="not to be had from Telegram", cause=str(error)[:100]) from None
+            if "too big" in str(error).lower():
+                raise FileTooLarge(limit=FILE_LIMIT) from None
+            raise FileNotGiven(cause=str(error)[:100]) from None
         except (NetworkError, TelegramError) as error:
             raise StoreUnavailable(cause=f"Telegram: {type(error).__name__}") from None
 

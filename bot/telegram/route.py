@@ -18,6 +18,7 @@ from bot.telegram.intents import (
     AskNew,
     BindGroup,
     Chat,
+    FileRef,
     Help,
     Ignore,
     Intent,
@@ -36,7 +37,7 @@ from bot.telegram.intents import (
     Why,
     WrongAnswer,
 )
-from bot.telegram.sourcing import CUT_UNITS_MIN, HINT_CUT, file_of, is_link, source_of
+from bot.telegram.sourcing import CUT_UNITS_MIN, HINT_CUT, HINT_REST, file_of, is_link, source_of
 from bot.telegram.updates import Json, body_of, mapping, number, sender, text
 from runtime.domain.people import Role, code_digest
 from runtime.domain.question import ANSWER_CHARS_MAX, Question
@@ -65,6 +66,8 @@ class Facts:
     bot_username: str
     question: Question | None = None
     question_message: int | None = None
+    follows_cut: bool = False
+    """Whether the message is the rest of a text that began in the message before it."""
 
 
 def route(update: Json, facts: Facts) -> Intent:
@@ -146,8 +149,12 @@ def _message(message: Json, facts: Facts) -> Intent:
         return Ignore("another bot")
     if said is not None:
         return _command(said, message, private=who.private)
-    if facts.question is not None and (who.private or _replies_to(message, facts.question_message)):
-        return _answer(facts.question, message)
+    asked = facts.question
+    answers = asked is not None and (who.private or _replies_to(message, facts.question_message))
+    if facts.follows_cut and (who.private or answers):
+        return Refuse(HINT_REST, "content")
+    if asked is not None and answers:
+        return _answer(asked, message)
     if who.private:
         return _private(message)
     if _addressed(message, facts):
@@ -264,7 +271,7 @@ def _answer(question: Question, message: Json) -> Intent:
                 return Answer(question, source=intent.source)
             return WrongAnswer(intent.sentence if isinstance(intent, Refuse) else HINT_KIND)
         case "edit_text":
-            if file and file.declared_type.startswith("text/"):
+            if file and _is_text(file):
                 return Answer(question, file=file)
             if said and units(said) >= CUT_UNITS_MIN:
                 return WrongAnswer(HINT_CUT)
@@ -273,9 +280,16 @@ def _answer(question: Question, message: Json) -> Intent:
             return _worded(question, said, "the reason as a text message")
 
 
+def _is_text(file: FileRef) -> bool:
+    """Whether a file may be a text; clients declare Markdown as many things."""
+    return file.declared_type.startswith("text/") or file.name.lower().endswith((".txt", ".md"))
+
+
 def _worded(question: Question, said: str, wanted: str) -> Intent:
     if not said:
-        return WrongAnswer(f"I need {wanted}. The question stays open.")
+        return WrongAnswer(
+            f"I need {wanted}. The question stays open; “Leave it” under it ends it."
+        )
     if len(said) > ANSWER_CHARS_MAX:
         return WrongAnswer(f"That is too long ({len(said)} characters of {ANSWER_CHARS_MAX}).")
     return Answer(question, text=said)

@@ -55,8 +55,8 @@ async def self_check(bot: Bot, *, polling: bool) -> list[str]:
         )
     if polling and hook.url:
         problems.append(
-            "A webhook was set again after I took it away, so polling hears nothing; stop whatever "
-            "sets it, then restart me."
+            "A webhook is set for this bot although I took it away, so polling hears nothing; stop "
+            "whatever sets it, then restart me."
         )
     if not polling and not hook.url:
         problems.append("No webhook is set for this bot, so nothing arrives; restart me to set it.")

@@ -20,6 +20,8 @@ HINT_CUT: Final = (
     ".md), then I get the whole of it."
 )
 
+HINT_REST: Final = "This reads like the rest of the text before it, so it was not used alone."
+
 _LINK: Final = re.compile(r"^(https?://\S{1,1990})(?:\s+(.+))?$", re.DOTALL | re.IGNORECASE)
 
 

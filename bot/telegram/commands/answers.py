@@ -11,6 +11,7 @@ from typing import Final
 
 from bot.telegram.commands import jobs
 from bot.telegram.commands.turn import Desk, Turn
+from bot.telegram.errors import FileNotText, FileTooLarge
 from bot.telegram.html import escape
 from bot.telegram.intents import Answer, FileRef
 from bot.telegram.questions import closed
@@ -30,6 +31,7 @@ TITLE_CHARS_MAX: Final = 300
 SECTION_CHARS_MAX: Final = 8_000
 SECTIONS_MAX: Final = 20
 EDIT_BYTES_MAX: Final = 600_000
+EDIT_LIMIT: Final = "600 KB of text"
 TOO_LATE: Final = "That question is closed; nothing was changed."
 
 
@@ -86,12 +88,12 @@ async def prepared(desk: Desk, work: Work, intent: Answer, person: str) -> Edite
 
 async def _words(desk: Desk, file: FileRef) -> str:
     if (file.bytes or 0) > EDIT_BYTES_MAX:
-        raise BadInput(file_bytes=file.bytes, limit_bytes=EDIT_BYTES_MAX)
+        raise FileTooLarge(limit=EDIT_LIMIT)
     data = await desk.messenger.download(file.id)
     try:
         return data[: EDIT_BYTES_MAX + 1].decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise BadInput(file="not UTF-8 text", position=error.start) from None
+        raise FileNotText(position=error.start) from None
 
 
 def as_draft(words: str, title: str) -> Draft | None:

@@ -39,6 +39,7 @@ from bot.telegram.intents import (
     Why,
     WrongAnswer,
 )
+from bot.telegram.pieces import continues
 from bot.telegram.questions import open_question
 from bot.telegram.route import Facts, route
 from bot.telegram.updates import Json, Sender, sender
@@ -109,6 +110,7 @@ async def _intake(desk: Desk, work: Work, event: Event) -> None:
         desk.bot_username,
         None if asked is None else asked.question,
         None if asked is None else asked.message,
+        await continues(work.store, work.scope, desk.bot_id, update),
     )
     intent = route(update, facts)
     made = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bot.telegram.chat import CHAT, asked, chat_handler
+from bot.telegram.chat import ATTEMPTS_MAX, CHAT, asked, chat_handler
 from runtime.domain.projection import Projection
 from runtime.domain.proposal import ChatAnswer, Escalation, Result, Thought
 from runtime.engine.compiler import Compiler
 from runtime.engine.thinking import Thinker
 from runtime.engine.worker import Worker
+from runtime.errors import CognitionError
 from runtime.ports import Ask
 from runtime.stores.collections import JOBS
 from tests.bot.telegram.front import Front
@@ -57,6 +58,31 @@ async def test_an_answer_that_reads_like_a_command_runs_nothing(front: Front, wo
     _, told = await answered(front, ChatAnswer(text=words))
     assert words in told
     assert not (await front.kit.store.find(Ask(JOBS, "by_number", ACME))).rows
+
+
+class Busy:
+    """A model that never answers."""
+
+    model = "busy-1"
+
+    async def think(self, projection: Projection) -> Thought:
+        raise CognitionError(agent=projection.agent, kind="busy", detail="status 503")
+
+
+async def test_a_model_that_stays_away_is_said_once_and_not_left_as_silence(front: Front) -> None:
+    await front.pair("ana")
+    await front.say("ana", "How does it go?")
+    thinker = Thinker(Compiler(front.spill, asked), Busy())
+    worker = Worker(front.kit, {CHAT: chat_handler(thinker)})
+    before = len(await front.seen("ana"))
+    for _ in range(ATTEMPTS_MAX):
+        await worker.idle()
+        await worker.drain()
+        front.later(minutes=5)
+    await front.settle()
+    assert len(await front.seen("ana")) == before + 1
+    assert "no usable answer (busy)" in await front.last("ana")
+    assert not await worker.idle()
 
 
 async def test_an_escalation_is_said_as_one(front: Front) -> None:

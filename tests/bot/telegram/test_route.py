@@ -225,6 +225,25 @@ def test_a_question_takes_its_kind_of_answer_and_stays_open_for_others() -> None
     assert isinstance(route(photo, asked("reject_reason")), WrongAnswer)
 
 
+@pytest.mark.parametrize(
+    ("name", "declared", "taken"),
+    [
+        ("a.md", "application/octet-stream", True),
+        ("a.MD", "", True),
+        ("a", "text/plain", True),
+        ("a.pdf", "application/pdf", False),
+    ],
+)
+def test_an_edit_may_come_as_a_text_file_whatever_its_client_calls_it(
+    name: str, declared: str, *, taken: bool
+) -> None:
+    document = {"file_id": "F", "file_name": name, "mime_type": declared}
+    sent = said("", document=document)
+    del sent["message"]["text"]
+    intent = route(sent, asked("edit_text"))
+    assert isinstance(intent, Answer if taken else WrongAnswer)
+
+
 def test_in_a_group_only_a_reply_to_the_question_answers_it() -> None:
     facts = asked("reject_reason")
     assert isinstance(route(said("hm", GROUP), facts), Ignore)
