@@ -166,7 +166,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pending", type=int, default=PENDING_APPROVALS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        cache_logger_on_first_use=True,  # as `bot/logs.py` does
+    )
     results = asyncio.run(measure(options.jobs, options.rounds, options.pending))
     print(report(results))
     if options.json:
