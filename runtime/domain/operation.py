@@ -127,6 +127,8 @@ class Operation(Record):
     replay: Replay = "safe"
     attempts_max: int = ATTEMPTS_MAX
     attempt: int = 0
+    rescues: int = 0
+    """How often a person let it try again."""
     epoch: int = 0
     deadline: UtcTime | None = None
     last_commit: str = ""
@@ -246,6 +248,14 @@ def wake(operation: Operation, now: datetime) -> Operation:
     if not isinstance(operation.state, Waiting | OperatorRequired):
         return operation
     return operation.model_copy(update={"attempt": 0, "state": Pending(ready_at=now)})
+
+
+def rescue(operation: Operation, now: datetime) -> Operation:
+    """Operator_required → pending by a person, who may expect another answer from an agent."""
+    if not isinstance(operation.state, OperatorRequired):
+        return operation
+    woken = wake(operation, now)
+    return woken.model_copy(update={"rescues": operation.rescues + 1})
 
 
 def retry_delay(attempt: int) -> timedelta:

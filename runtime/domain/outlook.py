@@ -18,7 +18,7 @@ from runtime.domain.card import Card, CardUnreachable
 from runtime.domain.effect import Command
 from runtime.domain.feed import ItemKind, JobShell, Lifecycle, NeedsYouItem, item_id, rank
 from runtime.domain.job import STAGES, Done, Job, NeedsPerson, Running, Stopped
-from runtime.domain.operation import Failed, Operation, OperatorRequired
+from runtime.domain.operation import Claimed, Failed, Operation, OperatorRequired, Pending
 from runtime.domain.receipt import Receipt, Verification
 from runtime.domain.values import Record
 
@@ -34,6 +34,8 @@ class JobRecords:
     operation: Operation | None
     receipt: Receipt | None
     verification: Verification | None
+    holder: Operation | None = None
+    """What holds the command: for an unknown one, whoever finds out what became of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,8 @@ def _trouble(records: JobRecords) -> NeedsYouItem | None:
     """An item for what cannot go on by itself. One per operation and epoch."""
     job, operation, command = records.job, records.operation, records.command
     if command is not None and isinstance(command.state, effect.Unknown):
+        if records.holder is not None and isinstance(records.holder.state, Pending | Claimed):
+            return None  # it is being looked up; a person is asked if that does not tell
         return _item(
             records, "uncertain_effect", command.id, command.state.reason, command.state.at
         )

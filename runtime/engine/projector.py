@@ -118,10 +118,13 @@ async def _records(reads: Reads, scope: Scope, job: Job) -> JobRecords:
     current = await _one(reads, APPROVALS, scope, job.approval)
     if current is not None:
         listed[current.id] = current
+    command = await _one(reads, COMMANDS, scope, job.command)
+    holder = None if command is None else command.holder.operation
     return JobRecords(
         job=job,
         approvals=tuple(listed.values()),
-        command=await _one(reads, COMMANDS, scope, job.command),
+        command=command,
+        holder=await _one(reads, OPERATIONS, scope, holder),
         operation=await _one(reads, OPERATIONS, scope, job.operation),
         receipt=await _one(reads, RECEIPTS, scope, job.receipt),
         verification=await _one(reads, VERIFICATIONS, scope, job.verification),

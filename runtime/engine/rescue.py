@@ -63,7 +63,7 @@ async def retry(at: At, operation_id: str, by: Member | None) -> Rescued:
     if isinstance(operation.state, Failed):
         return SETTLED
     writes: list[Write] = [
-        Put(OPERATIONS.key(at.scope, operation.id), operations.wake(operation, at.now))
+        Put(OPERATIONS.key(at.scope, operation.id), operations.rescue(operation, at.now))
     ]
     if job is not None:
         writes.append(Put(JOBS.key(at.scope, job.id), jobs.go_on(job, at.now)))

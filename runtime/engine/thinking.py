@@ -73,8 +73,7 @@ class Thinker:
             model=self._cognition.model,
             excerpts=excerpts,
         )
-        id_ = call_id(work.operation.id, step, projection.basis)
-        stored = await work.store.get(MODEL_CALLS.key(work.scope, id_))
+        id_, stored = await self._known(work, step, projection.basis)
         if stored is None:
             await self._compiler.persist(work, projection)
             thought = await self._cognition.think(projection)
@@ -98,6 +97,24 @@ class Thinker:
         if not isinstance(value, expected):
             raise CognitionError(agent=agent, kind="schema", detail="another type of result")
         return value, stored.thought.model
+
+    async def _known(self, work: Work, step: str, basis: str) -> tuple[str, ModelCall | None]:
+        """The call's ID, and the call if it is finished.
+
+        An escalation answered by a person's "try again" is not the last word: each time a person
+        let the operation go on, the agent is asked once more, and its new answer counts.
+        """
+        operation = work.operation
+        id_ = call_id(operation.id, step, basis)
+        stored = await work.store.get(MODEL_CALLS.key(work.scope, id_))
+        if (
+            operation.rescues
+            and stored is not None
+            and isinstance(stored.thought.value, Escalation)
+        ):
+            id_ = call_id(operation.id, f"{step}/{operation.rescues}", basis)
+            stored = await work.store.get(MODEL_CALLS.key(work.scope, id_))
+        return id_, stored
 
     def _accept(self, agent: Agent, value: Result, expected: type[R], check: Check) -> None:
         if isinstance(value, Escalation):

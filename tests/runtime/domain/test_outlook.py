@@ -221,3 +221,16 @@ def test_a_card_that_reaches_nobody_is_an_item_until_it_is_shown() -> None:
     lost = card.model_copy(update={"state": CardUnreachable(at=LATER, reason="blocked")})
     assert (undelivered(lost).open, undelivered(lost).reason) == (True, "blocked")
     assert (undelivered(card).open, undelivered(card).id) == (False, undelivered(lost).id)
+
+
+@pytest.mark.parametrize(
+    ("holder", "asks"),
+    [(CLAIMED, False), (operations.release(CLAIMED, LATER), False), (PARKED, True), (None, True)],
+)
+def test_an_unknown_effect_needs_a_person_only_when_nobody_looks_it_up(
+    holder: Operation | None, asks: bool
+) -> None:
+    records = JobRecords(RUNNING, (), LOST, MADE.operation, None, None, holder)
+    seen = outlook(records)
+    assert seen.shell.lifecycle == "uncertain"
+    assert [item.kind for item in seen.items if item.open] == ["uncertain_effect"] * asks

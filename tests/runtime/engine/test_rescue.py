@@ -69,6 +69,9 @@ async def test_an_escalation_is_answered_by_trying_again(tmp_path: Path) -> None
     assert await open_items(at) == ["escalation"]
     assert (await press(at, retry, "job-1:write", member(ANA))).done
     assert (await at.job()).state.name == "running"
+    await at.to_the_end()
+    assert (await at.job()).state.name == "done"
+    assert at.cognition.calls.count("write") == 2, "asked again, once"
 
 
 async def test_stopping_ends_the_job_and_says_by_whom(tmp_path: Path) -> None:
