@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import structlog
 from telegram import Bot, BotCommand
+from telegram.error import TelegramError
 
 from bot.telegram.updates import ALLOWED_UPDATES
 
@@ -25,6 +27,8 @@ MENU: Final[tuple[tuple[str, str], ...]] = (
     ("start", "pair with a code, or show the status"),
 )
 
+log = structlog.get_logger()
+
 
 async def begin_polling(bot: Bot) -> None:
     """Take a webhook away (waiting updates stay) and publish the menu."""
@@ -39,8 +43,12 @@ async def use_webhook(bot: Bot, address: str, secret: str) -> None:
 
 
 async def publish_menu(bot: Bot) -> None:
-    """The commands that Telegram offers while typing."""
-    await bot.set_my_commands([BotCommand(name, words) for name, words in MENU])
+    """The commands that Telegram offers while typing; a bot without them works as well."""
+    try:
+        await bot.set_my_commands([BotCommand(name, words) for name, words in MENU])
+    except TelegramError as error:
+        # Telegram limits this call strictly: a few restarts in a row must not keep the bot down.
+        log.warning("menu_not_published", error=type(error).__name__)
 
 
 async def self_check(bot: Bot, *, polling: bool) -> list[str]:

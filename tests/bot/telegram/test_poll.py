@@ -141,6 +141,15 @@ async def test_case_25_the_list_is_set_explicitly_and_the_check_names_what_is_no
     ]
 
 
+async def test_a_menu_that_telegram_does_not_take_keeps_nobody_from_polling(front: Front) -> None:
+    people = front.box.people
+    await people.misbehave("too_many", "setMyCommands", retry_after=600)
+    await begin_polling(front.box.bot)
+    calls = [call["method"].lower() for call in (await people.ledger())["calls"]]
+    assert calls[-2:] == ["deletewebhook", "setmycommands"]
+    assert not await front.box.bot.get_my_commands()
+
+
 async def test_the_webhook_is_set_with_its_secret_and_the_whole_list(front: Front) -> None:
     bot = front.box.bot
     await use_webhook(bot, "https://example.org/hook", "s3cret")
