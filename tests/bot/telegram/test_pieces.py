@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ async def test_the_tail_of_a_pasted_text_does_not_replace_a_draft(front: Front) 
     await pasted(front, "w " * 2_040, "the end")
     assert (await front.approval(approval.id)).state.name == "requested"
     assert await front.last("ana") == HINT_REST
-    front.later(seconds=APART_SECONDS_MAX + 1)
+    front.box.clock.ahead += timedelta(seconds=APART_SECONDS_MAX + 1)
     await front.say("ana", "Really the new text.")
     assert (await front.approval(approval.id)).state.name == "superseded"
     assert "Really the new text." in (await front.with_button("ana", "Approve"))["text"]
