@@ -13,12 +13,47 @@ from bot.telegram.html import escape, one_line
 from bot.telegram.states import effect_line, moment
 from bot.telegram.view import Offer, View
 from runtime.domain.feed import NeedsYouItem
-from runtime.domain.job import STAGES, STEP_WORDS, Done, Job, NeedsPerson, Running, Stopped
+from runtime.domain.job import (
+    STAGES,
+    STEP_WORDS,
+    Done,
+    Job,
+    NeedsPerson,
+    Running,
+    Stage,
+    Stopped,
+)
 from runtime.domain.people import PairingCode, Role
 from runtime.domain.question import Abandoned, Answered, Open, Question, QuestionExpired
 from runtime.domain.values import Trust
+from runtime.engine.effects import reconcile_id
 from runtime.ports import Content
 
+DOING_WORDS: Final[dict[Stage, str]] = {
+    "read": "Reading the source",
+    "analyse": "Analysing the source",
+    "strategise": "Working out a strategy",
+    "decide_strategy": "Waiting for a decision about the strategy",
+    "write": "Writing the draft",
+    "review": "Reviewing the draft",
+    "decide_draft": "Waiting for a decision about the draft",
+    "export": "Exporting the content pack",
+    "verify": "Verifying the content pack",
+    "done": "Done",
+}
+TO_COME_WORDS: Final[dict[Stage, str]] = {
+    "read": "Read the source",
+    "analyse": "Analyse the source",
+    "strategise": "Propose a strategy",
+    "decide_strategy": "Decide about the strategy",
+    "write": "Write the draft",
+    "review": "Review the draft",
+    "decide_draft": "Decide about the draft",
+    "export": "Export the content pack",
+    "verify": "Verify the content pack",
+    "done": "Done",
+}
+"""`STEP_WORDS` say what became true; these say what is being done, and what is to come."""
 TITLE_CHARS: Final = 120
 NOTE_CHARS: Final = 120
 
@@ -41,16 +76,27 @@ def job_card(facts: JobFacts) -> View:
         if step is not None:
             note = f" · {escape(one_line(step.note, NOTE_CHARS))}" if step.note else ""
             lines.append(f"✅ {STEP_WORDS[stage]}{note}")
-        elif stage == job.stage and isinstance(job.state, Running | NeedsPerson):
-            lines.append(f"▶️ {STEP_WORDS[stage]}")
+        elif stage == job.stage:
+            lines.append(_current(job))
         else:
-            lines.append(f"▫️ {STEP_WORDS[stage]}")
+            lines.append(f"▫️ {TO_COME_WORDS[stage]}")
     lines += ["", *_standing(facts)]
     if model := _model(facts):
         lines.append(f"<i>Made by {escape(model)}</i>")
     waits = any(item.open for item in facts.items)
     offer = Offer("Show what waits", "open", job.id, Role.VIEWER)
     return View(Content("\n".join(lines)), offers=((offer,),) if waits else ())
+
+
+def _current(job: Job) -> str:
+    """The step at which the job stands; it is not said to be done before it is."""
+    match job.state:
+        case NeedsPerson():
+            return f"⚠️ {DOING_WORDS[job.stage]} · needs a person"
+        case Stopped():
+            return f"⏹ {DOING_WORDS[job.stage]} · stopped here"
+        case Running() | Done():
+            return f"▶️ {DOING_WORDS[job.stage]}"
 
 
 def _source_line(job: Job) -> str:
@@ -103,6 +149,7 @@ ITEM_WORDS: Final = {
     "escalation": "The agent asks",
     "missing_asset": "Something is missing",
     "undelivered": "Not delivered",
+    "conflict": "Two contents under one ID",
 }
 
 
@@ -119,11 +166,14 @@ def item_card(item: NeedsYouItem, around: JobFacts | None) -> View:
     lines.append(f"Since {moment(item.created_at)}." if item.open else "Settled since.")
     if around is not None and around.command is not None:
         lines.append(effect_line(around.command, around.receipt, around.verification))
-    return View(Content("\n".join(lines)), offers=_rescue(item))
+    return View(Content("\n".join(lines)), offers=_rescue(item, around))
 
 
-def _rescue(item: NeedsYouItem) -> tuple[tuple[Offer, ...], ...]:
+def _rescue(item: NeedsYouItem, around: JobFacts | None) -> tuple[tuple[Offer, ...], ...]:
     """What a person may do about work that cannot go on by itself."""
+    if item.open and item.kind == "uncertain_effect" and around and around.command:
+        looker = reconcile_id(around.command)
+        return ((Offer("Look again", "retry", looker, Role.APPROVER),),)
     if not item.open or item.kind not in {"failed_stage", "escalation", "undelivered"}:
         return ()
     lost = item.kind == "undelivered"

@@ -111,7 +111,7 @@ async def test_the_bot_commands_answer_from_stored_state(shared: World) -> None:
     assert f"\n{number} · " in jobs["text"]
     assert "needs you" in jobs["text"]
     job = await ana.asks(f"/job {number}", lambda row: f"Job {number} ·" in str(row.get("text")))
-    assert "▶️ Strategy approved" in job["text"]
+    assert "▶️ Waiting for a decision about the strategy" in job["text"]
     assert "Show what waits" in labels(job)
     shown = await ana.presses(job, "Show what waits")
     assert shown == "Here is what waits."

@@ -278,6 +278,19 @@ def test_a_job_card_says_where_the_job_stands(state: object, words: str) -> None
     assert view.offers == ()
 
 
+def test_a_step_is_called_done_only_when_it_is() -> None:
+    stopped = Stopped(how="failed", at=NOW, reason="x")
+    for state, words in (
+        (Running(), "▶️ Writing the draft"),
+        (NeedsPerson(stage="write", reason="?", at=NOW), "⚠️ Writing the draft · needs a"),
+        (stopped, "⏹ Writing the draft · stopped here"),
+    ):
+        text = job_card(around(job(state=state, stage="write"))).content.text
+        assert words in text
+        assert "Draft written" not in text
+        assert "▫️ Review the draft" in text
+
+
 def test_an_uncertain_effect_says_that_it_may_have_happened() -> None:
     item = NeedsYouItem(
         id="uncertain_effect:c",
