@@ -46,6 +46,8 @@ TERM_MIN: Final = timedelta(seconds=3 * SCAN_SECONDS)
 PROJECT_SECONDS: Final = 0.5
 RETENTION_SECONDS: Final = 60.0
 RETENTION_PAGE: Final = 100
+LEFTOVER_AGE: Final = timedelta(hours=1)
+"""Parts of blobs that a crash left; no write takes that long."""
 
 log = structlog.get_logger()
 
@@ -202,6 +204,7 @@ async def _run(settings: Settings, parts: Base, engine: Engine, stop: Stop) -> N
     async def retain() -> bool:
         nonlocal cursors
         swept = await sweep(kit, engine.blobs, RETENTION_PAGE, cursors)
+        await engine.blobs.sweep(kit.clock.now() - LEFTOVER_AGE)
         cursors = swept.cursors
         return False
 

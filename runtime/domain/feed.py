@@ -23,6 +23,7 @@ ItemKind = Literal[
     "escalation",
     "missing_asset",
     "undelivered",
+    "conflict",
 ]
 
 PRIORITY: Final[dict[ItemKind, int]] = {
@@ -34,6 +35,7 @@ PRIORITY: Final[dict[ItemKind, int]] = {
     "strategy_decision": 55,
     "escalation": 52,
     "failed_stage": 50,
+    "conflict": 45,
     "missing_asset": 40,
 }
 
@@ -46,7 +48,7 @@ class DirtyMarker(Record):
     """Subject `kind:id` changed and must be projected. Written with the change itself."""
 
     id: Id
-    kind: Literal["job", "operation", "card"]
+    kind: Literal["job", "operation", "card", "event"]
     subject: Id
     at: UtcTime
     serial: str

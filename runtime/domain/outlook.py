@@ -16,6 +16,7 @@ from runtime.domain.approval import Approval, Requested
 from runtime.domain.canonical import canonical_digest
 from runtime.domain.card import Card, CardUnreachable
 from runtime.domain.effect import Command
+from runtime.domain.event import Event
 from runtime.domain.feed import ItemKind, JobShell, Lifecycle, NeedsYouItem, item_id, rank
 from runtime.domain.job import STAGES, Done, Job, NeedsPerson, Running, Stopped
 from runtime.domain.operation import Claimed, Failed, Operation, OperatorRequired, Pending
@@ -110,7 +111,7 @@ def _decision(records: JobRecords, approval: Approval) -> NeedsYouItem:
         open=isinstance(approval.state, Requested) and current and isinstance(job.state, Running),
         destination=job.home,
         view=_view(
-            approval,
+            approval.model_copy(update={"terms": None}),  # the digest stands for them
             records.command if current else None,
             records.verification if current else None,
             job.state if current else None,
@@ -174,6 +175,23 @@ def parked(operation: Operation) -> NeedsYouItem:
         open=stuck,
         destination=None,
         view=_view(_standing(operation)),
+    )
+
+
+def conflicted(event: Event) -> NeedsYouItem:
+    """The item of a source ID that came with two contents: only the first was worked on."""
+    return NeedsYouItem(
+        id=item_id("conflict", event.id),
+        kind="conflict",
+        job=None,
+        subject=event.id,
+        title=f"{event.source} {event.source_id[:200]} came again with other content",
+        reason="Only the first content was worked on. If the other matters, send it anew.",
+        created_at=event.received_at,
+        rank=rank("conflict", event.received_at),
+        open=event.conflicts > 0,
+        destination=None,
+        view=_view(str(event.conflicts)),
     )
 
 

@@ -5,6 +5,7 @@ Deterministic: the same policy and the same terms give the same answer.
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 from typing import Annotated, Final
 
@@ -29,12 +30,18 @@ class Policy(Record):
     since: UtcTime
 
 
+def plain(text: str) -> str:
+    """The text as a reader sees it: one spelling of each character, nothing invisible."""
+    spelled = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(char for char in spelled if unicodedata.category(char) != "Cf")
+
+
 def forbids(policy: Policy, effect: str, text: str) -> str | None:
     """Why the policy forbids this effect with this text, or None."""
     if effect not in policy.allowed_effects:
         return f"policy {policy.version} does not allow {effect}"
-    lowered = text.casefold()
+    read = plain(text)
     for term in policy.blocked_terms:
-        if term.casefold() in lowered:
+        if (looked_for := plain(term)) and looked_for in read:
             return f"policy {policy.version} blocks the term “{term}”"
     return None

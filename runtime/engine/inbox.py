@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+import structlog
+
 from runtime.domain import event as events
 from runtime.domain.event import Conflict, Envelope, Event, Fresh, Redelivery
 from runtime.domain.operation import ATTEMPTS_MAX, Goal, Operation, Pending, Replay
 from runtime.domain.values import Scope, identity
 from runtime.engine.kit import Kit
+from runtime.engine.marks import dirty
 from runtime.ports import Commit, Create, Put, Reads, Store
 from runtime.stores.collections import EVENTS, OPERATIONS
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,10 @@ async def accept(
         said = commit.outcome
         return commit
 
-    return await kit.commit(body, store)
+    receipted = await kit.commit(body, store)
+    if receipted.verdict == "conflict":
+        log.warning("event_conflict", source=envelope.source, event_id=receipted.event.id)
+    return receipted
 
 
 def _decide(
@@ -93,7 +101,9 @@ def _decide(
         case Redelivery(event=event):
             return Commit(Receipted("redelivery", event), (Put(key, event),))
         case Conflict(event=event):
-            return Commit(Receipted("conflict", event), (Put(key, event),))
+            # Surfaced: somebody has to know that one source ID came with two contents.
+            mark = dirty(scope, "event", event.id, now, delivery)
+            return Commit(Receipted("conflict", event), (Put(key, event), mark))
         case Fresh(event=event) if task is None:
             rejected = events.reject(event, reason, now)
             return Commit(Receipted("rejected", rejected), (Create(key, rejected),))

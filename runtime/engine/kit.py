@@ -12,11 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import structlog
+
 from runtime.domain.operation import Operation, Pending
 from runtime.domain.values import Scope
 from runtime.ports import Body, Clock, Commit, Create, Hint, Ids, Put, Reads, Store, Wakes, Write
 
 T = TypeVar("T")
+
+log = structlog.get_logger()
 
 
 class Signals:
@@ -64,7 +68,10 @@ class Kit:
         self.signals.touch(writes)
         hints = claimable(writes)
         if hints:
-            await self.wakes.announce(hints)
+            try:
+                await self.wakes.announce(hints)
+            except Exception as error:  # noqa: BLE001 - the commit stands; a hint is only a hint
+                log.warning("announcing_failed", error=type(error).__name__)
         return outcome
 
 

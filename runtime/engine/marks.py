@@ -1,7 +1,7 @@
 """Dirty markers: every mutation that people may see leaves one, in its own commit.
 
 The projector reads them; no other transaction touches the feed. The subject is the job wherever
-there is one; an operation without a job and a card that cannot be delivered have their own.
+there is one; an operation without a job, an undelivered card and a conflict have their own.
 `serial` is the writer's commit tag or any text that differs from write to write, so that a marker
 is deleted only at the version read.
 """
@@ -17,7 +17,7 @@ from runtime.domain.values import Scope
 from runtime.ports import Put
 from runtime.stores.collections import MARKERS
 
-Kind = Literal["job", "operation", "card"]
+Kind = Literal["job", "operation", "card", "event"]
 
 
 def dirty(scope: Scope, kind: Kind, subject: str, now: datetime, serial: str) -> Put[DirtyMarker]:

@@ -25,7 +25,15 @@ from runtime.domain.feed import (
     change_id,
 )
 from runtime.domain.job import Job
-from runtime.domain.outlook import JobRecords, Outlook, closed, outlook, parked, undelivered
+from runtime.domain.outlook import (
+    JobRecords,
+    Outlook,
+    closed,
+    conflicted,
+    outlook,
+    parked,
+    undelivered,
+)
 from runtime.domain.values import Record, Scope
 from runtime.engine.kit import Kit
 from runtime.ports import Ask, Collection, Commit, Create, Delete, Put, Reads, Write
@@ -33,6 +41,7 @@ from runtime.stores.collections import (
     APPROVALS,
     CARDS,
     COMMANDS,
+    EVENTS,
     FEED_CHANGES,
     FEED_HEADS,
     ITEMS,
@@ -47,7 +56,6 @@ from runtime.stores.collections import (
 PAGE: Final = 200
 ITEMS_MAX: Final = 50
 CARDS_MAX: Final = 50
-APPROVALS_MAX: Final = 100
 
 R = TypeVar("R", bound=Record)
 
@@ -104,25 +112,31 @@ class Projector:
                     writes.extend(await _parked(reads, scope, marker.subject, now))
                 case "card":
                     writes.extend(await _undelivered(reads, scope, marker.subject, now))
+                case "event":
+                    writes.extend(await _conflicted(reads, scope, marker.subject, now))
             return Commit(None, tuple(writes))
 
         await self._kit.commit(body)
 
 
 async def _records(reads: Reads, scope: Scope, job: Job) -> JobRecords:
-    """Everything about one job: its current approval, and the earlier ones with their cards."""
-    approvals = await reads.find(
-        Ask(APPROVALS, "of_job", scope, equals=(job.id,), limit=APPROVALS_MAX)
-    )
-    listed = {row.record.id: row.record for row in approvals.rows}
-    current = await _one(reads, APPROVALS, scope, job.approval)
-    if current is not None:
-        listed[current.id] = current
+    """What says where one job stands: its current approval, and those that still seem open.
+
+    Reads as much after a hundred edits as after one.
+    """
+    items = await reads.find(Ask(ITEMS, "of_job", scope, equals=(job.id, True), limit=ITEMS_MAX))
+    wanted = {
+        row.record.subject
+        for row in items.rows
+        if row.record.kind in {"approval", "strategy_decision"}
+    }
+    wanted |= {job.approval} if job.approval else set()
+    approvals = [await _one(reads, APPROVALS, scope, id_) for id_ in sorted(wanted)]
     command = await _one(reads, COMMANDS, scope, job.command)
     holder = None if command is None else command.holder.operation
     return JobRecords(
         job=job,
-        approvals=tuple(listed.values()),
+        approvals=tuple(approval for approval in approvals if approval is not None),
         command=command,
         holder=await _one(reads, OPERATIONS, scope, holder),
         operation=await _one(reads, OPERATIONS, scope, job.operation),
@@ -145,6 +159,12 @@ async def _undelivered(reads: Reads, scope: Scope, id_: str, now: datetime) -> S
     """The item of a card that reaches nobody."""
     card = await reads.get(CARDS.key(scope, id_))
     return [] if card is None else await _item(reads, scope, undelivered(card), now)
+
+
+async def _conflicted(reads: Reads, scope: Scope, id_: str, now: datetime) -> Sequence[Write]:
+    """The item of a source ID that came with two contents."""
+    event = await reads.get(EVENTS.key(scope, id_))
+    return [] if event is None else await _item(reads, scope, conflicted(event), now)
 
 
 async def _item(reads: Reads, scope: Scope, item: NeedsYouItem, now: datetime) -> Sequence[Write]:

@@ -76,7 +76,9 @@ async def give_up(at: At, operation_id: str, by: Member | None) -> Rescued:
     if isinstance(found, Rescued):
         return found
     operation, job = found
-    reason = f"stopped by {by.display if by else 'a person'}"
+    who = by.display if by else "a person"
+    reason, sentence = f"stopped by {who}", "It is stopped. Nothing more is done."
+    how: Literal["cancelled", "failed"] = "cancelled"
     writes: list[Write] = []
     if job is not None and job.command is not None:
         command = await at.reads.get(COMMANDS.key(at.scope, job.command))
@@ -84,16 +86,19 @@ async def give_up(at: At, operation_id: str, by: Member | None) -> Rescued:
             withdrawn = effect.withdraw(command, reason, at.now)
             if not isinstance(withdrawn, operations.Refused):
                 writes.append(Put(COMMANDS.key(at.scope, command.id), withdrawn))
+        elif command is not None and isinstance(command.state, effect.Applied):
+            reason, how = f"it was exported, but not verified; closed by {who}", "failed"
+            sentence = "The job is closed. What was exported stays exported, and not verified."
         elif command is not None and not isinstance(command.state, effect.Failed):
-            sentence = "It was sent already; what was sent is never called cancelled."
-            return Rescued(done=False, sentence=sentence)
+            unknown = "It may have been sent; what was sent is never called cancelled."
+            return Rescued(done=False, sentence=unknown)
     if isinstance(operation.state, OperatorRequired):
         ended = operations.cancel(operation, reason, at.now)
         writes.append(Put(OPERATIONS.key(at.scope, operation.id), ended))
     if job is not None:
-        stopped = jobs.stop(job, "cancelled", reason, at.now)
+        stopped = jobs.stop(job, how, reason, at.now)
         writes.append(Put(JOBS.key(at.scope, job.id), stopped))
-    return _marked(at, operation, "It is stopped. Nothing more is done.", writes)
+    return _marked(at, operation, sentence, writes)
 
 
 async def _ask_again(at: At, operation: Operation, job: Job, by: Member | None) -> Rescued | None:

@@ -17,7 +17,6 @@ from typing import Final
 from runtime.domain import artifact as artifacts
 from runtime.domain.artifact import Artifact, blob_name
 from runtime.engine.kit import Kit
-from runtime.errors import HarmoniaError
 from runtime.ports import Ask, Blobs, Commit, Found, Key, Put, Reads, Value
 from runtime.stores.collections import ARTIFACTS
 
@@ -101,7 +100,7 @@ class _Sweep:
         for row in page.rows:
             try:
                 await deal(row)
-            except HarmoniaError as error:
+            except Exception as error:  # noqa: BLE001 - one bad row never blocks the others
                 self.skipped.append((row.key.path, type(error).__name__))
         return page.cursor
 

@@ -22,7 +22,6 @@ from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty_operation
 from runtime.engine.work import event_writes
-from runtime.errors import HarmoniaError
 from runtime.ports import Ask, Commit, Found, Put, Reads
 from runtime.stores.collections import OPERATIONS
 
@@ -107,7 +106,7 @@ class Scanner:
         for found in page.rows:
             try:
                 after = await self._move(found, decide)
-            except HarmoniaError as error:
+            except Exception as error:  # noqa: BLE001 - one bad row never blocks the others
                 failed += 1
                 log.error(  # noqa: TRY400 - fields are enough, a traceback may quote a draft (INV-20)
                     "finding_failed", operation=found.record.id, error=type(error).__name__

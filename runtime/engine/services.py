@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import structlog
@@ -35,7 +35,7 @@ class Holder:
         self._key = LEASES.key(DIRECTORY, name)
         self._owner = sha256(kit.ids.token().encode())
         self._term = term
-        self._renew_at: datetime | None = None
+        self._renew_at: float | None = None
 
     @property
     def owner(self) -> str:
@@ -44,7 +44,7 @@ class Holder:
 
     async def take(self) -> bool:
         """Take or renew the lease; whether it is held now. A third of the term is trusted."""
-        if self._renew_at is not None and self._kit.clock.now() < self._renew_at:
+        if self._renew_at is not None and self._kit.clock.monotonic() < self._renew_at:
             return True
 
         async def body(reads: Reads) -> Commit[bool]:
@@ -53,9 +53,9 @@ class Holder:
             taken = leases.take(stored, self._key.id, self._owner, now, self._term)
             return Commit(False) if taken is None else Commit(True, (Put(self._key, taken),))
 
-        asked = self._kit.clock.now()
+        asked = self._kit.clock.monotonic()
         holds = await self._kit.commit(body)
-        self._renew_at = asked + self._term / 3 if holds else None
+        self._renew_at = asked + self._term.total_seconds() / 3 if holds else None
         return holds
 
     async def free(self) -> None:

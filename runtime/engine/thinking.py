@@ -107,12 +107,10 @@ class Thinker:
         operation = work.operation
         id_ = call_id(operation.id, step, basis)
         stored = await work.store.get(MODEL_CALLS.key(work.scope, id_))
-        if (
-            operation.rescues
-            and stored is not None
-            and isinstance(stored.thought.value, Escalation)
-        ):
-            id_ = call_id(operation.id, f"{step}/{operation.rescues}", basis)
+        for time in range(1, operation.rescues + 1):
+            if stored is None or not isinstance(stored.thought.value, Escalation):
+                break
+            id_ = call_id(operation.id, f"{step}/{time}", basis)
             stored = await work.store.get(MODEL_CALLS.key(work.scope, id_))
         return id_, stored
 

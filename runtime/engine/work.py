@@ -79,12 +79,10 @@ class Work:
         """
         self._commits += 1
         tag = f"{self._tag}.{self._commits}"
-        tried: dict[str, T] = {}
+        tried: dict[str, tuple[T, bool]] = {}
         key = OPERATIONS.key(self.scope, self.operation.id)
-        left = False
 
-        async def run(reads: Reads) -> Commit[T]:
-            nonlocal left
+        async def run(reads: Reads) -> Commit[tuple[T, bool]]:
             stored = await reads.get(key)
             if stored is not None and stored.last_commit in tried:
                 return Commit(tried[stored.last_commit])
@@ -95,15 +93,14 @@ class Work:
                 )
             step = await body(reads, current)
             mine = f"{tag}.{len(tried)}"
-            tried[mine] = step.outcome
             after = (step.operation or current).model_copy(update={"last_commit": mine})
-            left = after.state.name != "claimed"
+            tried[mine] = (step.outcome, after.state.name != "claimed")
             writes = [*step.writes, Put(key, after)]
             writes.extend(await event_writes(reads, self.scope, after, self.now()))
-            return Commit(step.outcome, tuple(writes))
+            return Commit(tried[mine], tuple(writes))
 
         async with self._turn:
-            outcome = await self.kit.commit(run, store or self.store)
+            outcome, left = await self.kit.commit(run, store or self.store)
             self.settled = self.settled or left
         return outcome
 

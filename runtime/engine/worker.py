@@ -16,8 +16,8 @@ from typing import Final
 import structlog
 
 from runtime.domain import operation as operations
-from runtime.domain.operation import LEASE, Operation, Pending, Refused
-from runtime.domain.values import Scope, sha256
+from runtime.domain.operation import LEASE, Claimed, Operation, Pending, Refused
+from runtime.domain.values import Directory, Scope, sha256
 from runtime.engine.approvals import At
 from runtime.engine.effects import lost_of
 from runtime.engine.kit import Kit
@@ -29,6 +29,7 @@ from runtime.ports import Ask, Commit, Found, Hint, Put, Reads, Write
 from runtime.stores.collections import OPERATIONS
 
 PAGE: Final = 100
+LANE_PAGE: Final = 20
 PAGES_MAX: Final = 10
 """So many pages are looked through for work that does not stand behind other work of its lane."""
 POLL_SECONDS: Final = 0.5
@@ -215,14 +216,17 @@ class Worker:
         return Work(self._kit, hint.scope, taken) if isinstance(taken, Operation) else None
 
     async def _first_in_lane(self, hint: Hint, lane: str) -> bool:
-        """Whether no earlier operation of its lane is unfinished.
+        """Whether it is the first of its lane and no other of the lane is being worked on.
 
-        Read outside the claim: the first of a lane stays first until it is finished, so a claim
-        that follows can be late but never early.
+        An earlier one may be stored late, after a later one was claimed: then it waits for that.
+        Read outside the claim, so order is kept as far as it was known; what may be written is
+        decided by the fence alone.
         """
         page = await self._kit.store.find(
-            Ask(OPERATIONS, "lane", hint.scope, equals=(lane,), limit=1)
+            Ask(OPERATIONS, "lane", hint.scope, equals=(lane,), limit=LANE_PAGE)
         )
+        if any(isinstance(row.record.state, Claimed) for row in page.rows):
+            return False
         return not page.rows or page.rows[0].record.id == hint.operation
 
     async def _carry(self, work: Work) -> None:
@@ -238,6 +242,7 @@ class Worker:
                 operation=work.operation.id,
                 kind=work.operation.kind,
                 error=type(error).__name__,
+                **_shown(error),
             )
             await self._give_back_safely(work, error.sentence)
         except Exception as error:  # noqa: BLE001 - a defect in one handler must not end the loop
@@ -260,7 +265,7 @@ class Worker:
                     await work.commit(self._renewal)
                 except FenceLost:
                     log.info("fence_lost", operation=work.operation.id)
-                except HarmoniaError as error:
+                except Exception as error:  # noqa: BLE001 - the leases of all others must be renewed
                     log.warning("renewal_failed", error=type(error).__name__)
 
     async def _renewal(self, reads: Reads, current: Operation) -> Step[None]:
@@ -285,6 +290,9 @@ class Worker:
                 lost = await lost_of(At(reads, work.scope, now, serial), current)
                 if lost is not None:
                     return Step(None, lost.writes, lost.operation)
+                if isinstance(work.scope, Directory):
+                    # Nobody lists what the directory parks: an unbound chat tries again by itself.
+                    return Step(None, operation=operations.fail(current, reason[:1_000], now))
                 parked = operations.require_operator(current, reason[:1_000], now)
                 mark = dirty_operation(work.scope, current, now, serial)
                 return Step(None, (mark,), parked)
@@ -295,6 +303,11 @@ class Worker:
             await work.commit(body)
         except FenceLost:
             log.info("fence_lost", operation=work.operation.id, epoch=work.operation.epoch)
+
+
+def _shown(error: HarmoniaError) -> dict[str, str]:
+    """A fault's fields for the log: by their rule they hold no prompt, draft or credential."""
+    return {f"field_{name}": str(value)[:200] for name, value in error.fields.items()}
 
 
 async def abandon(

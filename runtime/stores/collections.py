@@ -54,10 +54,7 @@ APPROVALS: Final = Collection("approvals", Approval, (Query("of_job", ("job",), 
 COMMANDS: Final = Collection(
     "commands",
     Command,
-    (
-        Query("of_job", ("job",), "created_at"),
-        Query("in_state", ("state.name",), "state.at", across=True),
-    ),
+    (Query("of_job", ("job",), "created_at"),),
 )
 LATE_ANSWERS: Final = Collection(
     "late_answers", LateAnswer, (Query("of_command", ("command",), "at"),)
@@ -91,9 +88,7 @@ CARDS: Final = Collection(
     ),
 )
 MARKERS: Final = Collection("markers", DirtyMarker, (Query("waiting", (), "at", across=True),))
-SHELLS: Final = Collection(
-    "shells", JobShell, (Query("recent", (), "order"), Query("open", ("open",), "order"))
-)
+SHELLS: Final = Collection("shells", JobShell, (Query("open", ("open",), "order"),))
 ITEMS: Final = Collection(
     "items",
     NeedsYouItem,

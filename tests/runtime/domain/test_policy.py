@@ -54,3 +54,20 @@ def test_the_number_of_approvers_has_bounds(needed: int, accepted: bool) -> None
     else:
         with pytest.raises(ValidationError):
             Policy(since=START, approvals_needed=needed)
+
+
+WIDE = "".join(chr(ord(char) + 0xFEE0) for char in "guaranteed")
+
+
+@pytest.mark.parametrize(
+    "text", ["GUARANTEED", "gua\u200branteed", WIDE, "guarant\u00adeed", "Guaranteed"]
+)
+def test_a_blocked_term_is_found_however_it_is_spelled(text: str) -> None:
+    policy = Policy(since=START, blocked_terms=("guaranteed",))
+    assert forbids(policy, "content_pack.export", f"a {text} b") is not None
+
+
+def test_composed_and_decomposed_letters_are_the_same_term() -> None:
+    policy = Policy(since=START, blocked_terms=("cafe\u0301",))
+    assert forbids(policy, "content_pack.export", "CAFÉ") is not None
+    assert forbids(policy, "content_pack.export", "cafe") is None

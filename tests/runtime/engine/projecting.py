@@ -49,12 +49,16 @@ class Snapshot:
 async def snapshot(kit: Kit, scope: Scope = ACME) -> Snapshot:
     async def body(reads: Reads) -> Commit[Snapshot]:
         head = await reads.get(FEED_HEADS.key(scope, "head"))
-        shells = await reads.find(Ask(SHELLS, "recent", scope, limit=500))
+        shells = [
+            row.record
+            for open_ in (True, False)
+            for row in (await reads.find(Ask(SHELLS, "open", scope, (open_,), limit=500))).rows
+        ]
         items = await reads.find(Ask(ITEMS, "open", scope, equals=(True,), limit=500))
         return Commit(
             Snapshot(
                 head.sequence if head else 0,
-                {row.record.id: row.record.view for row in shells.rows},
+                {shell.id: shell.view for shell in shells},
                 {row.record.id: row.record.view for row in items.rows},
             )
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.domain.job import Stopped
 from runtime.domain.operation import RETRY_CEILING
 from runtime.domain.people import Member, Role
 from runtime.domain.policy import Policy
@@ -111,10 +112,13 @@ async def test_what_was_sent_is_never_called_cancelled(tmp_path: Path) -> None:
     await at.to_the_end()
     job = await at.job()
     assert job.state.name == "needs_person"
-    stopped = await press(at, give_up, f"verify:{job.receipt}", member(ANA))
-    assert not stopped.done
-    assert "sent" in stopped.sentence
-    assert (await at.job()).state.name == "needs_person"
+    closed = await press(at, give_up, f"verify:{job.receipt}", member(ANA))
+    assert closed.done
+    state = (await at.job()).state
+    assert isinstance(state, Stopped)
+    assert state.how == "failed"
+    assert "exported, but not verified" in state.reason
+    assert await open_items(at) == []
 
 
 async def test_a_refused_effect_needs_a_new_decision_before_it_is_tried_again(
