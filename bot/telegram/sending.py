@@ -142,6 +142,9 @@ class Sendings:
             case Unchanged():
                 there = errand.message or 0
                 return Commit(0.0, (Put(key, _arrived(card, errand, there, now)),))
+            case Gone() | Refused() if card.subject == "notice" and errand.message is not None:
+                # An old message that was to say that it is old: nothing is left to correct.
+                return Commit(0.0, (Put(key, cards.settled(card)),))
             case Gone():
                 return Commit(0.0, (Put(key, cards.lose_message(card, now)),))
             case Throttled(seconds=seconds):

@@ -82,7 +82,7 @@ async def prepared(desk: Desk, work: Work, intent: Answer, person: str) -> Edite
         operation=work.operation.id,
         now=work.now(),
     )
-    terms = await desk.terms(job, revision, analysis)
+    terms = await desk.terms(work.scope, job, revision, analysis)
     return Hint(terms.evidence) if isinstance(terms, Finding) else Edited(revision, terms)
 
 

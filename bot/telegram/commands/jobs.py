@@ -75,7 +75,7 @@ async def new(turn: Turn, source: NewSource) -> list[Write]:
         Create(JOBS.key(turn.scope, job.id), job),
         Create(OPERATIONS.key(turn.scope, reading.id), reading),
         dirty(turn.scope, "job", job.id, turn.now, turn.id("new")),
-        await _shown(turn, "job", job.id),
+        *await _shown(turn, "job", job.id),
     ]
 
 
@@ -123,11 +123,13 @@ async def needs(turn: Turn) -> list[Write]:
     ]
     if page.cursor is not None:
         lines.append("… and more.")
-    fresh = [await _shown(turn, "item", row.record.id) for row in page.rows[:SHOWN_MAX]]
+    fresh: list[Write] = []
+    for row in page.rows[:SHOWN_MAX]:
+        fresh += await _shown(turn, "item", row.record.id)
     return [turn.say("\n".join(lines)), *fresh]
 
 
-async def _shown(turn: Turn, subject: Subject, id_: str) -> Write:
+async def _shown(turn: Turn, subject: Subject, id_: str) -> list[Write]:
     return await show(turn.reads, turn.scope, (subject, id_), turn.destination, turn.now)
 
 
@@ -136,7 +138,10 @@ async def waiting_of(turn: Turn, job: str) -> list[Write]:
     page = await turn.reads.find(
         Ask(ITEMS, "of_job", turn.scope, equals=(job, True), limit=SHOWN_MAX)
     )
-    return [await _shown(turn, "item", row.record.id) for row in page.rows]
+    fresh: list[Write] = []
+    for row in page.rows:
+        fresh += await _shown(turn, "item", row.record.id)
+    return fresh
 
 
 async def jobs(turn: Turn, upto: int | None) -> list[Write]:
@@ -176,7 +181,7 @@ async def show_job(turn: Turn, number: int) -> list[Write]:
     job = await by_number(turn, number)
     if job is None:
         return [turn.say(f"There is no job {number} here.")]
-    return [await _shown(turn, "job", job.id)]
+    return await _shown(turn, "job", job.id)
 
 
 async def why(turn: Turn, number: int) -> list[Write]:

@@ -123,7 +123,7 @@ async def invite(turn: Turn, role: Role) -> list[Write]:
     what: tuple[Subject, str] = ("invitation", turn.operation.id)
     return [
         Create(PAIRING_CODES.key(DIRECTORY, invitation.id), invitation),
-        await show(turn.reads, turn.scope, what, turn.destination, turn.now),
+        *await show(turn.reads, turn.scope, what, turn.destination, turn.now),
     ]
 
 

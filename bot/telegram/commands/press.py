@@ -15,7 +15,7 @@ from bot.telegram.commands import jobs
 from bot.telegram.commands.people import STRANGER
 from bot.telegram.commands.turn import Desk, Turn
 from bot.telegram.intents import Press
-from bot.telegram.notices import show
+from bot.telegram.notices import given_back, show, taken_back
 from bot.telegram.questions import Wanted, ask, closed
 from runtime.domain import card as cards
 from runtime.domain.approval import (
@@ -105,7 +105,9 @@ async def decide(turn: Turn, press: Press, grant: Grant) -> Outcome:
         case "show":
             what: tuple[Subject, str] = ("document", grant.subject)
             shown = await show(turn.reads, turn.scope, what, turn.destination, turn.now)
-            outcome = Outcome("The whole content follows as a file.", alert=False, writes=(shown,))
+            outcome = Outcome(
+                "The whole content follows as a file.", alert=False, writes=tuple(shown)
+            )
         case "open":
             waiting = await jobs.waiting_of(turn, grant.subject)
             text = "Here is what waits." if waiting else "Nothing of it waits any more."
@@ -207,7 +209,13 @@ async def _adopted(
         if card is None:
             continue
         adopted = cards.adopt(card, pressed.message, turn.now)
-        return [Put(key, adopted)] if adopted != card else []
+        if adopted == card:
+            return []
+        writes: list[Write] = [Put(key, adopted)]
+        if adopted.message != card.message:
+            writes += taken_back(turn.scope, card, turn.now)
+            writes += await given_back(turn.reads, turn.scope, card, pressed.message)
+        return writes
     return []
 
 

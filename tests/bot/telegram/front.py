@@ -31,7 +31,7 @@ from runtime.domain.people import Binding, Member, PairingCode, Role, code_diges
 from runtime.domain.policy import Policy
 from runtime.domain.proposal import Analysis, Draft, Quote, Section, Strategy
 from runtime.domain.revision import Body, Revision, revise
-from runtime.domain.values import DIRECTORY, Trust
+from runtime.domain.values import DIRECTORY, Scope, Trust
 from runtime.engine.approvals import request
 from runtime.engine.kit import Kit
 from runtime.engine.marks import dirty
@@ -61,14 +61,14 @@ ANA, BO, SAM = 5120045101, 6034417202, 7281190303
 ROUNDS_MAX = 20
 
 
-async def made_terms(job: Job, draft: Revision, analysis: Revision) -> Terms:
+async def made_terms(scope: Scope, job: Job, draft: Revision, analysis: Revision) -> Terms:
     """Terms that carry the draft's text, as a connector's `prepare` would make them."""
     assert isinstance(draft.body, Draft)
     payload = canonical_text({"text": draft.body.text, "analysis": analysis.digest})
     return Terms(effect="content_pack.export", account="packs", revision=draft.ref, payload=payload)
 
 
-async def refused_terms(job: Job, draft: Revision, analysis: Revision) -> Finding:
+async def refused_terms(scope: Scope, job: Job, draft: Revision, analysis: Revision) -> Finding:
     return Finding(ok=False, method="policy", evidence="the text is forbidden here")
 
 
@@ -243,7 +243,7 @@ class Front:
         draft = self.revision(stored, as_draft(text))
         analysis = await self.kit.store.get(REVISIONS.key(ACME, f"{job.id}:analysis:1"))
         assert analysis is not None
-        terms = await made_terms(stored, draft, analysis)
+        terms = await made_terms(ACME, stored, draft, analysis)
         policy = Policy(since=now, approvals_needed=needed)
         export = f"{job.id}:export"
         approval = request(stored, draft, policy, terms=terms, operation=export, now=now)

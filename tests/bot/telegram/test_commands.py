@@ -223,7 +223,24 @@ async def test_needs_lists_what_waits_and_shows_the_cards_again(front: Front) ->
     await front.say("ana", "/needs")
     again = await front.with_button("ana", "Approve")
     assert again["message_id"] > first["message_id"]
-    assert (await front.press("ana", first, "Approve")).startswith("Approved.")
+    old = await front.box.people.message("ana", "bot", first["message_id"])
+    assert old is not None
+    assert "not kept up to date" in old["text"]
+    assert labels(old) == []
+    assert (await front.press("ana", again, "Approve")).startswith("Approved.")
+
+
+async def test_a_press_on_the_older_message_makes_it_the_card_again(front: Front) -> None:
+    """Also when it was about to be called old: what is pressed shows what became of it."""
+    _, first = await front.decided_setting()
+    await front.box.people.send_text("ana", "bot", "/needs")
+    await front.poll()
+    await front.work()
+    pressed = await front.press("ana", first, "Approve")
+    assert pressed.startswith("Approved.")
+    texts = [m["text"] for m in await front.seen("ana") if m["message_id"] == first["message_id"]]
+    assert "Approved by" in texts[0]
+    assert not [m for m in await front.seen("ana") if "Approve" in labels(m)]
 
 
 async def test_jobs_job_and_why_speak_from_records(front: Front) -> None:

@@ -62,7 +62,12 @@ async def test_case_3_a_send_whose_reply_was_lost_is_not_repeated_at_once(front:
     adopted = await front.box.people.message("ana", "bot", first["message_id"])
     assert adopted is not None
     assert "Approved by" in adopted["text"]
-    assert "Already approved" in await front.press("ana", copy, "Approve")
+    old = await front.box.people.message("ana", "bot", copy["message_id"])
+    assert old is not None
+    assert "not kept up to date" in old["text"]
+    assert labels(old) == []
+    data = copy["reply_markup"]["inline_keyboard"][0][0]["callback_data"]
+    assert "Already approved" in await front.press("ana", copy, "", data=data)
     assert len((await front.approval(approval.id)).votes) == 1
 
 

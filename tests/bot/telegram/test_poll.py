@@ -176,7 +176,7 @@ async def test_json_that_is_no_answer_of_the_bot_api_is_backed_off_from(
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     kit = await make_kit(tmp_path)
-    async with server, connected("7:token", f"http://{host}:{port}") as bot:
+    async with server, connected(kit.clock, "7:token", f"http://{host}:{port}") as bot:
         poller = Poller(kit, bot)
         await poller.open()
         updates, pause = await poller.fetch(0)
