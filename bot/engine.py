@@ -80,7 +80,7 @@ def build(parts: Base, bot: Bot) -> Engine:
     key = parts.keys.ensure(GRANT_KEY)
     deliverer = Deliverer(kit, messenger, key, bot.id, spill)
     poller = Poller(kit, bot)
-    terms = PackTerms(settings.tenant, registry)
+    terms = PackTerms(registry)
     problems: list[str] = []
     desk = Desk(
         bot_id=bot.id,
@@ -90,6 +90,7 @@ def build(parts: Base, bot: Bot) -> Engine:
         terms=terms,
         model=cognition.describe(),
         key=key,
+        polls=not settings.telegram_webhook_url,
         wake=deliverer.wake,
         health=lambda: [
             *(f"When I started: {problem}" for problem in problems),

@@ -36,6 +36,7 @@ from runtime.engine.retention import Cursors, sweep
 from runtime.engine.scanner import Scanner
 from runtime.engine.services import Stop, loop
 from runtime.errors import SettingsError
+from runtime.ports import Clock
 
 if TYPE_CHECKING:
     from telegram import Bot
@@ -46,6 +47,8 @@ TERM_MIN: Final = timedelta(seconds=3 * SCAN_SECONDS)
 PROJECT_SECONDS: Final = 0.5
 RETENTION_SECONDS: Final = 60.0
 RETENTION_PAGE: Final = 100
+START_TRIES: Final = 5
+START_PAUSE_SECONDS: Final = 1.0
 LEFTOVER_AGE: Final = timedelta(hours=1)
 """Parts of blobs that a crash left; no write takes that long."""
 
@@ -82,10 +85,10 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
             await stack.enter_async_context(serving(box.app, sock))
             # Ends the long polls of open chat pages, for which the server would wait.
             stack.callback(box.app.state.stop)
-            bot = await stack.enter_async_context(connected(box.token, address))
+            bot = await stack.enter_async_context(connected(parts.kit.clock, box.token, address))
             say(f"Telegram sandbox, not Telegram. Open the chat page: {address}/")
         else:
-            bot = await stack.enter_async_context(connected(*_real(settings)))
+            bot = await stack.enter_async_context(connected(parts.kit.clock, *_real(settings)))
         engine = build(parts, bot)
         stack.push_async_callback(engine.close)
         if not settings.sandboxed:
@@ -93,13 +96,35 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
             await stack.enter_async_context(serving(app, sock))
         say(f"Model: {engine.sentence}")
         say(f"Bot: @{bot.username}, workspace {parts.settings.tenant.workspace}")
-        await _set_up(settings, bot, secret)
+        await _set_up(settings, parts.kit.clock, bot, secret)
         await _announce(parts, bot, engine, say)
         await _run(settings, parts, engine, ending)
 
 
+async def patiently(clock: Clock, call: Callable[[], Awaitable[object]]) -> None:
+    """Make a call of the start again while the Bot API does not answer or asks to wait.
+
+    Raises:
+        TelegramError: it did not work out in `START_TRIES` tries, or a retry cannot help.
+    """
+    from telegram.error import BadRequest, NetworkError, RetryAfter
+
+    for time in range(1, START_TRIES + 1):
+        try:
+            await call()
+        except BadRequest:
+            raise
+        except (NetworkError, RetryAfter) as error:
+            if time == START_TRIES:
+                raise
+            log.warning("start_waits", error=type(error).__name__, time=time)
+            await clock.sleep(START_PAUSE_SECONDS * time)
+        else:
+            return
+
+
 @contextlib.asynccontextmanager
-async def connected(token: str, api: str) -> AsyncIterator[Bot]:
+async def connected(clock: Clock, token: str, api: str) -> AsyncIterator[Bot]:
     """An initialized bot on the Bot API at `api`.
 
     Raises:
@@ -109,7 +134,7 @@ async def connected(token: str, api: str) -> AsyncIterator[Bot]:
 
     bot = make_bot(token, f"{api}/bot", f"{api}/file/bot")
     try:
-        await bot.initialize()
+        await patiently(clock, bot.initialize)
     except InvalidToken:
         raise SettingsError(setting="TELEGRAM_BOT_TOKEN", cause="not a known token") from None
     except TelegramError as error:
@@ -134,7 +159,7 @@ def _webhook(secret: str | None, parts: Base, bot: Bot) -> list[Route]:
     return [telegram_webhook(parts.kit, bot.id, bot.username, secret)]
 
 
-async def _set_up(settings: Settings, bot: Bot, secret: str | None) -> None:
+async def _set_up(settings: Settings, clock: Clock, bot: Bot, secret: str | None) -> None:
     """Have updates come in the chosen way; the self-check afterwards then sees what holds.
 
     Raises:
@@ -145,9 +170,10 @@ async def _set_up(settings: Settings, bot: Bot, secret: str | None) -> None:
     address = settings.telegram_webhook_url.rstrip("/")
     try:
         if secret is None:
-            await begin_polling(bot)
+            await patiently(clock, lambda: begin_polling(bot))
         else:
-            await use_webhook(bot, f"{address}/telegram/webhook", secret)
+            hook = f"{address}/telegram/webhook"
+            await patiently(clock, lambda: use_webhook(bot, hook, secret))
     except BadRequest as error:
         setting = "TELEGRAM_API_URL" if secret is None else "TELEGRAM_WEBHOOK_URL"
         cause = f"Telegram refuses it: {str(error)[:200]}"

@@ -17,7 +17,7 @@ from runtime.domain.operation import Operation
 from runtime.domain.policy import Policy
 from runtime.domain.proposal import Analysis, Draft, Notes, Result, Review, Strategy, grounded
 from runtime.domain.revision import Body, Revision, RevisionRef, revise
-from runtime.domain.values import Trust
+from runtime.domain.values import Scope, Trust
 from runtime.engine.approvals import request
 from runtime.engine.compiler import Excerpt, reading_plan
 from runtime.engine.decided import decided
@@ -44,7 +44,9 @@ B = TypeVar("B", bound=Body)
 class TermsMaker(Protocol):
     """Makes the exact terms of a job's effect, from its revisions. Implemented at composition."""
 
-    async def __call__(self, job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
+    async def __call__(
+        self, scope: Scope, job: Job, draft: Revision, analysis: Revision
+    ) -> Terms | Finding:
         """Terms to approve, or why the effect cannot be done."""
         ...
 
@@ -163,7 +165,7 @@ class Pipeline:
     async def _review(self, work: Work, job: Job) -> None:
         draft = await self._revision(work, job.heads["draft"])
         analysis = await self._revision(work, job.heads["analysis"])
-        terms = await self._terms(job, draft, analysis)
+        terms = await self._terms(work.scope, job, draft, analysis)
         if isinstance(terms, Finding):
             await ask_person(work, terms.evidence)
             return

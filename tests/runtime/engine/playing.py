@@ -33,6 +33,7 @@ from runtime.domain.proposal import (
     Thought,
 )
 from runtime.domain.revision import Revision
+from runtime.domain.values import Scope
 from runtime.engine import approvals
 from runtime.engine.approvals import At
 from runtime.engine.compiler import Compiler
@@ -141,8 +142,8 @@ class Desk:
         return Converted(data.decode(), "", ("one note",))
 
 
-async def terms(job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
-    del job, analysis
+async def terms(scope: Scope, job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
+    del scope, job, analysis
     payload = canonical_text(draft.body)
     return Terms(effect="content_pack.export", account="packs", revision=draft.ref, payload=payload)
 

@@ -76,7 +76,7 @@ async def edited(one: Play, text: str) -> Revision:
 async def replace(one: Play, person: str, revision: Revision, approval: str = DRAFT) -> Voting:
     analysis = await one.revision((await one.job()).heads["analysis"].id)
     job = (await one.job()).model_copy(update={"heads": {"draft": revision.ref}})
-    asked = await terms(job, revision, analysis)
+    asked = await terms(ACME, job, revision, analysis)
     assert isinstance(asked, Terms)
 
     async def body(reads: Reads) -> Commit[Voting]:

@@ -23,6 +23,7 @@ from runtime.domain.proposal import (
     Thought,
 )
 from runtime.domain.revision import Revision
+from runtime.domain.values import Scope
 from runtime.engine.pipeline import Pipeline
 from runtime.engine.scanner import Scanner
 from runtime.errors import CognitionError, InvariantBroken
@@ -236,7 +237,7 @@ async def test_a_damaged_source_stops_the_job_in_words(tmp_path: Path) -> None:
 async def test_an_effect_that_cannot_be_done_stands_in_front_of_a_person(tmp_path: Path) -> None:
     one = await at_stage(tmp_path, "review")
 
-    async def none(job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
+    async def none(scope: Scope, job: Job, draft: Revision, analysis: Revision) -> Terms | Finding:
         return Finding(ok=False, method="m", evidence="No connector carries it.")
 
     refusing = Pipeline(one.thinker, one.spill, none, one.handlers["stage.export"])
