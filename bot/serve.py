@@ -48,7 +48,7 @@ PROJECT_SECONDS: Final = 0.5
 RETENTION_SECONDS: Final = 60.0
 RETENTION_PAGE: Final = 100
 START_TRIES: Final = 5
-START_PAUSE_SECONDS: Final = 1.0
+START_PAUSE_SECONDS: Final = 0.5
 LEFTOVER_AGE: Final = timedelta(hours=1)
 """Parts of blobs that a crash left; no write takes that long."""
 
