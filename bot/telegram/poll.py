@@ -32,6 +32,7 @@ RENEW_SECONDS: Final = 2.0
 PAUSE_SECONDS: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 60.0
 CONFLICT_PAUSE_SECONDS: Final = 5.0
+STANDS_BY: Final = "another process polls with this token; this one stands by"
 
 log = structlog.get_logger()
 
@@ -54,6 +55,7 @@ class Poller:
         self._offset: int | None = None
         self._faults = 0
         self.health = ""
+        self._away = STANDS_BY
         # Plain JSON instead of the library's types: unknown fields must survive in the event.
         self._request = HTTPXRequest(
             connection_pool_size=1,
@@ -69,7 +71,7 @@ class Poller:
                 if await self._leads():
                     await self._reign(stop)
                 else:
-                    self.health = "another process polls with this token; this one stands by"
+                    self.health = self._away
                     await stop.pause(self._kit, RENEW_SECONDS)
         finally:
             await self.close()
@@ -84,10 +86,13 @@ class Poller:
 
     async def _leads(self) -> bool:
         try:
-            return await self._holder.take()
+            led = await self._holder.take()
         except StoreError as error:
             log.warning("poller_lease_unread", error=type(error).__name__)
+            self._away = f"the store does not answer ({type(error).__name__}); polling waits for it"
             return False
+        self._away = STANDS_BY
+        return led
 
     async def _reign(self, stop: Stop) -> None:
         """Poll while the lease is renewed; give it back when asked to stop."""
@@ -103,7 +108,14 @@ class Poller:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
         if not lost.is_set():
+            await self._free()
+
+    async def _free(self) -> None:
+        """A lease that cannot be given back ends by itself; the process ends in order."""
+        try:
             await self._holder.free()
+        except StoreError as error:
+            log.info("lease_not_freed", error=type(error).__name__)
 
     async def _renew(self, lost: asyncio.Event) -> None:
         while True:

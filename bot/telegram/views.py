@@ -7,7 +7,8 @@ stored state of that moment, however long the card had waited.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from bot.telegram.decisions import decision_card, everything
 from bot.telegram.facts import decision_facts, job_facts
@@ -22,6 +23,9 @@ from runtime.domain.values import DIRECTORY, Scope, identity
 from runtime.engine.approvals import At, unhold
 from runtime.ports import Put, Reads, Write
 from runtime.stores.collections import ITEMS, PAIRING_CODES, QUESTIONS, SHELLS
+
+INVITATION_LOOK: Final = timedelta(seconds=30)
+"""How soon a card notices that its code was used, which happens in another chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +117,5 @@ async def _invitation(reads: Reads, card: Card, key: bytes, now: datetime) -> Sh
         invitation_card(found, code, word),
         identity("invitation", word),
         live=open_,
-        changes_at=found.expires_at if open_ else None,
+        changes_at=min(found.expires_at, now + INVITATION_LOOK) if open_ else None,
     )

@@ -29,9 +29,16 @@ from runtime.ports import Ask, Create, Put, Write
 from runtime.stores.collections import BINDINGS, ITEMS, LEASES, MEMBERS, PAIRING_CODES, SHELLS
 
 COUNT_MAX: Final = 100
+FIRST_CODE_BY: Final = "harmonia"
+"""Who makes the codes that are printed at a start; anybody who can read that output has them."""
 STRANGER: Final = (
     "I work for a team, and you are not on its list. Ask one of its administrators for an "
-    "invitation code and send it as /start CODE. (Your number here is {number}.)"
+    "invitation code and send it to me as /start CODE; whoever has just started me finds the first "
+    "code where I was started. (Your number here is {number}.)"
+)
+STRANGER_TOAST: Final = (
+    "I work for a team, and you are not on its list. Ask one of its administrators for an "
+    "invitation code. (Your number here is {number}.)"
 )
 HELP_END: Final = (
     "In a private chat a file, a link or a long text starts a job by itself; other text is a "
@@ -62,6 +69,8 @@ async def start_with_code(turn: Turn, digest: str, tenant: Tenant | None) -> lis
     if code is not None and code.tenant != tenant:
         code = None
     used = pair(code, turn.person, turn.now)
+    if isinstance(used, PairingCode) and await _is_spent(turn, used):
+        used = PairingRefused("this code was for the first administrator, and there is one")
     if isinstance(used, PairingRefused):
         again = "" if turn.member is not None else " Ask an administrator for a new one."
         return [turn.say(f"I cannot pair you: {escape(used.reason)}.{again}")]
@@ -78,6 +87,15 @@ async def start_with_code(turn: Turn, digest: str, tenant: Tenant | None) -> lis
         *await _bound(turn, used.tenant),
         turn.say(_welcome(member.role), scope=used.tenant),
     ]
+
+
+async def _is_spent(turn: Turn, code: PairingCode) -> bool:
+    """Whether a code that was printed at a start came too late: somebody else is admin by now."""
+    if code.by != FIRST_CODE_BY or code.role is not Role.ADMIN:
+        return False
+    ask = Ask(MEMBERS, "by_role", code.tenant, equals=(Role.ADMIN.value,), limit=1)
+    page = await turn.reads.find(ask)
+    return any(row.record.id != turn.person for row in page.rows)
 
 
 def _welcome(role: Role) -> str:
@@ -138,7 +156,7 @@ async def status(turn: Turn) -> list[Write]:
         f"You are <b>{role}</b> in {escape(tenant.workspace)}/{escape(tenant.brand)}.",
         f"Open jobs: {counts}",
         f"Model: {escape(turn.desk.model)}",
-        await _poller(turn),
+        await _poller(turn) if turn.desk.polls else "Updates come by webhook",
         *(f"⚠️ {escape(problem)}" for problem in turn.desk.health()),
     ]
     return [turn.say("\n".join(line for line in lines if line))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.telegram import address, reach
 from bot.telegram.commands import jobs
-from bot.telegram.commands.people import STRANGER
+from bot.telegram.commands.people import STRANGER_TOAST
 from bot.telegram.commands.turn import Desk, Turn
 from bot.telegram.intents import Press
 from bot.telegram.notices import given_back, show, taken_back
@@ -92,7 +92,7 @@ async def pressed(turn: Turn, press: Press, *, here: bool) -> Outcome:
 async def decide(turn: Turn, press: Press, grant: Grant) -> Outcome:
     """Do what a grant allows this person, now."""
     if turn.member is None:
-        return Outcome(STRANGER.format(number=turn.who.person), alert=True)
+        return Outcome(STRANGER_TOAST.format(number=turn.who.person), alert=True)
     match grant.action:
         case "approve" | "reject":
             outcome = await _vote(turn, grant)

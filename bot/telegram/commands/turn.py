@@ -43,6 +43,8 @@ class Desk:
     model: str
     key: bytes
     """Signs tokens and makes invitation codes."""
+    polls: bool = True
+    """Whether updates are polled; otherwise a webhook brings them."""
     wake: Callable[[], None] = _nothing
     health: Callable[[], list[str]] = field(default=_healthy)
     """Sentences about what is not well, for /status."""

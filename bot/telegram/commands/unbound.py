@@ -80,11 +80,12 @@ async def _answered(
 
 
 async def _stranger(turn: Turn, *, asks: bool) -> list[Write]:
-    """The truth for a stranger: always after a command, else at most once an hour."""
+    """The truth for a stranger: once a minute after a command, else at most once an hour.
+
+    Who floods the bot must not fill the queue of what it has to send.
+    """
     html = people.STRANGER.format(number=turn.who.person)
-    if asks:
-        return [turn.say(html)]
-    hour = turn.now.strftime("%Y%m%d%H")
-    said = people.said_once(turn, f"stranger:{turn.destination}:{hour}", html)
+    term = turn.now.strftime("%Y%m%d%H%M" if asks else "%Y%m%d%H")
+    said = people.said_once(turn, f"stranger:{turn.destination}:{term}", html)
     known = await turn.reads.get(CARDS.key(DIRECTORY, said.key.id))
     return [] if known is not None else [said]
