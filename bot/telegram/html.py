@@ -25,6 +25,10 @@ PDI: Final = "\u2069"
 _DIRECTION: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
+_UNSEEN: Final = frozenset("\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff")
+"""Characters of no width: a word may hide them, or be cut by them from a list of blocked terms."""
+_TAGS: Final = ("\U000e0000", "\U000e007f")
+"""A second, invisible alphabet: whole sentences can be written in it."""
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _JOINER: Final = "\u200d"
 
@@ -69,7 +73,8 @@ def _isolates_close(text: str) -> bool:
 def _shown(char: str) -> str:
     if char in "\n\t":
         return char
-    if char in _DIRECTION or unicodedata.category(char) == "Cc":
+    hidden = char in _DIRECTION or char in _UNSEEN or _TAGS[0] <= char <= _TAGS[1]
+    if hidden or unicodedata.category(char) == "Cc":
         return f"⟨U+{ord(char):04X}⟩"
     return char
 

@@ -154,3 +154,16 @@ def test_one_line_cuts_with_a_sign() -> None:
 
 def test_plain_reads_entities() -> None:
     assert plain("&lt;b&gt; &amp; &quot;&#65;&#x42; <b>x</b> a < b") == '<b> & "AB x a < b'
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\ufeff", "\u180e", "\U000e0041"])
+def test_what_a_reader_would_not_see_is_named_and_counted(hidden: str) -> None:
+    shown = escape(f"pay{hidden}load")
+    assert hidden not in shown
+    assert f"U+{ord(hidden):04X}" in shown
+    assert hidden_characters(f"pay{hidden}load") == 1
+
+
+@pytest.mark.parametrize("joined", ["👩\u200d🚀", "می\u200cخواهم", "e\u0301"])
+def test_joiners_that_scripts_and_emoji_need_stay(joined: str) -> None:
+    assert escape(joined) == joined
