@@ -37,6 +37,7 @@ from runtime.engine.scanner import Scanner
 from runtime.engine.services import Stop, loop
 from runtime.errors import SettingsError
 from runtime.ports import Clock
+from runtime.system import collect_calmly
 
 if TYPE_CHECKING:
     from telegram import Bot
@@ -70,6 +71,7 @@ async def serve(settings: Settings, say: Say, stop: Stop | None = None) -> None:
     Raises:
         SettingsError: it cannot start as configured.
     """
+    collect_calmly()
     ending = stop or Stop()
     if stop is None:
         _end_on_signals(ending, say)

@@ -58,13 +58,15 @@ class Ids(Protocol):
 class Query:
     """A declared query: equality on `equals`, ordered by `order` (then by ID), ascending.
 
-    Fields are dotted paths into the record. `across` says that it may be asked over all tenants.
+    Fields are dotted paths into the record. `across` says that it may be asked over all tenants,
+    `within` that it may be asked of one.
     """
 
     name: str
     equals: tuple[str, ...]
     order: str
     across: bool = False
+    within: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,10 @@ def check_ask(ask: Ask[Any], query: Query) -> Checked:
         raise UndeclaredQuery(
             collection=ask.collection.name, query=ask.query, cause="not declared across tenants"
         )
+    if ask.scope is not None and not query.within:
+        raise UndeclaredQuery(
+            collection=ask.collection.name, query=ask.query, cause="declared across tenants only"
+        )
     if not 1 <= ask.limit <= LIMIT_MAX:
         raise BadInput(field="limit", value=ask.limit, cause=f"outside 1..{LIMIT_MAX}")
     since = plain(ask.since)

@@ -41,9 +41,9 @@ OPERATIONS: Final = Collection(
     "operations",
     Operation,
     (
-        Query("ready", ("state.name",), "state.ready_at", across=True),
+        Query("ready", ("state.name",), "state.ready_at", across=True, within=False),
         Query("lane", ("in_lane",), "lane_order"),
-        Query("leases", ("state.name",), "state.until", across=True),
+        Query("leases", ("state.name",), "state.until", across=True, within=False),
         Query("of_job", ("job",), "created_at"),
     ),
 )
@@ -65,9 +65,11 @@ ARTIFACTS: Final = Collection(
     "artifacts",
     Artifact,
     (
-        Query("expiring", ("state.name",), "expires_at", across=True),
-        Query("stuck", ("state.name",), "state.until", across=True),
-        Query("undeleted", ("state.name", "state.deleted"), "expires_at", across=True),
+        Query("expiring", ("state.name",), "expires_at", across=True, within=False),
+        Query("stuck", ("state.name",), "state.until", across=True, within=False),
+        Query(
+            "undeleted", ("state.name", "state.deleted"), "expires_at", across=True, within=False
+        ),
     ),
 )
 MODEL_CALLS: Final = Collection(
@@ -82,12 +84,14 @@ CARDS: Final = Collection(
     "cards",
     Card,
     (
-        Query("due", ("pending",), "due_at", across=True),
+        Query("due", ("pending",), "due_at", across=True, within=False),
         Query("of_subject", ("subject_id",), "created_at"),
         Query("at_place", ("destination", "state.name"), "created_at"),
     ),
 )
-MARKERS: Final = Collection("markers", DirtyMarker, (Query("waiting", (), "at", across=True),))
+MARKERS: Final = Collection(
+    "markers", DirtyMarker, (Query("waiting", (), "at", across=True, within=False),)
+)
 SHELLS: Final = Collection("shells", JobShell, (Query("open", ("open",), "order"),))
 ITEMS: Final = Collection(
     "items",

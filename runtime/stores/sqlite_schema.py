@@ -1,7 +1,7 @@
 """Tables, columns and indexes of the SQLite store, made from the declared collections.
 
 One table per collection: scope, ID, version, codec version, body, and a column per queried field.
-Each query has one index under the tenant scope and, if declared `across`, one without it. Rows
+Each query has an index under the tenant scope if declared `within`, one without if `across`. Rows
 whose ordered field is absent are in no index and in no page of that query. Opening brings an older
 file up to date and refuses a newer one; nothing here decides anything about a record's content.
 """
@@ -149,7 +149,7 @@ class Table:
         for query in self.collection.queries:
             order = _column(query.order)
             equals = [_column(path) for path in query.equals]
-            for across in (False, True) if query.across else (False,):
+            for across in [False] * query.within + [True] * query.across:
                 columns = (
                     [*equals, order, "id", "scope"] if across else ["scope", *equals, order, "id"]
                 )

@@ -23,6 +23,7 @@ from typing import Any
 
 import structlog
 
+from runtime.system import collect_calmly
 from tests.benchmarks.floor import Grouped, OneAtATime, job
 from tests.benchmarks.measure import Figures, closed_loop
 from tests.benchmarks.unit import PENDING_APPROVALS, Unit
@@ -170,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
         cache_logger_on_first_use=True,  # as `bot/logs.py` does
     )
+    collect_calmly()  # as the serving process does
     results = asyncio.run(measure(options.jobs, options.rounds, options.pending))
     print(report(results))
     if options.json:

@@ -61,7 +61,7 @@ async def test_an_approved_effect_becomes_a_receipt_and_a_verified_job(tmp_path:
 async def test_every_change_leaves_a_mark(tmp_path: Path) -> None:
     at = await begin(tmp_path)
     await at.carry(EXPORT_ID)
-    page = await at.kit.store.find(Ask(MARKERS, "waiting", ACME))
+    page = await at.kit.store.find(Ask(MARKERS, "waiting", None))
     kinds = {found.record.kind for found in page.rows}
     assert kinds == {"job"}
 
