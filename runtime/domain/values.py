@@ -7,19 +7,66 @@ are so narrow that no path or key can be forged from them.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
-from typing import Annotated, Final, Literal
+from functools import cache, lru_cache
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import CoreSchema, core_schema
+
+from runtime.errors import BadInput
 
 
 class Record(BaseModel):
-    """A frozen value that may be stored. Unknown fields are refused, never dropped."""
+    """A frozen value that may be stored. Unknown fields are refused, never dropped.
+
+    A record is valid from the moment it is made: the constructor validates all fields, a copy those
+    that it changes. So whatever a decision returns can be stored and will come back the same.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed; each changed value is validated as in a constructor.
+
+        Raises:
+            BadInput: a value that its field does not take, or a field that is not there.
+        """
+        if deep or not update:
+            return super().model_copy(update=update, deep=deep)
+        checks, changed = _checks(type(self)), {}
+        for name, value in update.items():
+            try:
+                changed[name] = checks[name](value)
+            except (KeyError, ValidationError) as error:
+                cause = error.errors()[0]["type"] if isinstance(error, ValidationError) else "extra"
+                raise BadInput(record=type(self).__name__, field=name, cause=cause) from None
+        copy = self.__class__.__new__(self.__class__)
+        object.__setattr__(copy, "__dict__", {**self.__dict__, **changed})
+        named = self.__pydantic_fields_set__ | changed.keys()
+        object.__setattr__(copy, "__pydantic_fields_set__", named)
+        object.__setattr__(copy, "__pydantic_extra__", None)
+        object.__setattr__(copy, "__pydantic_private__", None)
+        return copy
+
+
+@cache
+def _checks(kind: type[Record]) -> dict[str, Callable[[Any], Any]]:
+    """One validator for each field of a record type."""
+    made: dict[str, Callable[[Any], Any]] = {}
+    for name, field in kind.model_fields.items():
+        declared: Any = Annotated[field.annotation, field]
+        made[name] = TypeAdapter(declared).validate_python
+    return made
 
 
 @lru_cache(maxsize=4096)

@@ -125,6 +125,8 @@ class Codec(Generic[R]):
             )
             if len(body) > RECORD_BYTES_MAX:
                 raise RecordTooLarge(key=key.path, bytes=len(body), limit_bytes=RECORD_BYTES_MAX)
+            if self.shareable:
+                return body, record  # valid since it was made, and it cannot change
             back: R = kind.__pydantic_validator__.validate_json(body)
         except PydanticSerializationError:
             raise BadInput(

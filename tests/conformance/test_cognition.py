@@ -116,7 +116,8 @@ async def test_nothing_to_work_on_is_an_escalation(cognition: Cognition, agent: 
 
 
 async def test_a_projection_of_an_unknown_agent_is_refused(cognition: Cognition) -> None:
-    strange = PROJECTIONS["reader"].model_copy(update={"agent": "publisher"})
+    known = dict(PROJECTIONS["reader"])
+    strange = Projection.model_construct(**{**known, "agent": "publisher"})
     with pytest.raises(CognitionError) as caught:
         await cognition.think(strange)
     assert caught.value.fields["kind"] == "unknown_agent"

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from runtime.domain.lease import Lease
 from runtime.domain.values import DIRECTORY, Fence, Id, Tenant, UtcTime, identity, short, time_text
+from runtime.errors import BadInput
 
 times = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30))  # noqa: DTZ001 - hypothesis wants naive bounds
 words = st.text(max_size=6)
@@ -72,3 +74,43 @@ def test_a_record_is_frozen_and_refuses_unknown_fields() -> None:
         fence.epoch = 2  # type: ignore[misc]  # the refused thing itself
     with pytest.raises(ValidationError):
         Fence.model_validate({"operation": "o", "epoch": 1, "more": 1})
+
+
+FENCE = Fence(operation="op", epoch=1)
+
+
+@given(st.integers(), st.text(max_size=8))
+def test_a_copy_is_what_the_constructor_would_make(epoch: int, operation: str) -> None:
+    """A record is valid since it was made, also when it was made as a copy."""
+    try:
+        made = Fence(operation=operation, epoch=epoch)
+    except ValidationError:
+        with pytest.raises(BadInput):
+            FENCE.model_copy(update={"operation": operation, "epoch": epoch})
+        return
+    copied = FENCE.model_copy(update={"operation": operation, "epoch": epoch})
+    assert copied == made
+    assert hash(copied) == hash(made)
+    assert copied.model_dump_json() == made.model_dump_json()
+    assert FENCE.epoch == 1
+
+
+def test_a_copy_takes_no_field_that_is_not_there() -> None:
+    with pytest.raises(BadInput) as refused:
+        FENCE.model_copy(update={"epok": 2})
+    assert refused.value.fields == {"record": "Fence", "field": "epok", "cause": "extra"}
+
+
+def test_a_refused_copy_shows_no_value() -> None:
+    """INV-20."""
+    with pytest.raises(BadInput) as refused:
+        FENCE.model_copy(update={"epoch": "a secret draft"})
+    assert "secret" not in str(refused.value)
+
+
+def test_a_copied_time_is_brought_to_utc() -> None:
+    berlin = timezone(timedelta(hours=1))
+    lease = Lease(id="l", owner="0" * 64, epoch=1, until=datetime(2027, 1, 1, tzinfo=UTC))
+    later = lease.model_copy(update={"until": datetime(2027, 1, 1, 2, tzinfo=berlin)})
+    assert later.until.utcoffset() == timedelta(0)
+    assert later == Lease.model_validate_json(later.model_dump_json())
