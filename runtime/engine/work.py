@@ -27,7 +27,7 @@ from runtime.domain.operation import (
 from runtime.domain.values import Scope
 from runtime.engine.kit import Kit
 from runtime.errors import FenceLost
-from runtime.ports import Commit, Put, Reads, Store, Write
+from runtime.ports import Commit, Create, Put, Reads, Store, Write
 from runtime.stores.collections import EVENTS, OPERATIONS
 from runtime.stores.scoped import Scoped
 
@@ -43,19 +43,30 @@ class Step(Generic[T]):
     operation: Operation | None = None
 
 
+Onward = Callable[[Operation], Operation | None]
+"""The operation claimed by the asking worker, or None if it must not or cannot take it now."""
+
 FencedBody = Callable[[Reads, Operation], Awaitable[Step[T]]]
 
 
 class Work:
     """One claimed operation in one worker. `operation` is as it was claimed."""
 
-    def __init__(self, kit: Kit, scope: Scope, operation: Operation) -> None:
-        """Hold the claim; `store` is scoped to the operation's own tenant (or the directory)."""
+    def __init__(
+        self, kit: Kit, scope: Scope, operation: Operation, onward: Onward | None = None
+    ) -> None:
+        """Hold the claim; `store` is scoped to the operation's own tenant (or the directory).
+
+        `onward` claims a following operation for the same worker, in the commit that creates it.
+        """
         self.kit = kit
         self.scope = scope
         self.operation = operation
         self.store: Store = Scoped(kit.store, (scope,))
         self.settled = False
+        self.following: Operation | None = None
+        """The operation that the ending commit created and claimed, if it did."""
+        self._onward = onward
         self._fence = operation.fence
         self._tag = kit.ids.new("commit")
         self._commits = 0
@@ -79,10 +90,10 @@ class Work:
         """
         self._commits += 1
         tag = f"{self._tag}.{self._commits}"
-        tried: dict[str, tuple[T, bool]] = {}
+        tried: dict[str, tuple[T, bool, Operation | None]] = {}
         key = OPERATIONS.key(self.scope, self.operation.id)
 
-        async def run(reads: Reads) -> Commit[tuple[T, bool]]:
+        async def run(reads: Reads) -> Commit[tuple[T, bool, Operation | None]]:
             stored = await reads.get(key)
             if stored is not None and stored.last_commit in tried:
                 return Commit(tried[stored.last_commit])
@@ -94,15 +105,31 @@ class Work:
             step = await body(reads, current)
             mine = f"{tag}.{len(tried)}"
             after = (step.operation or current).model_copy(update={"last_commit": mine})
-            tried[mine] = (step.outcome, after.state.name != "claimed")
-            writes = [*step.writes, Put(key, after)]
+            left = after.state.name != "claimed"
+            writes, following = self._go_on(step.writes) if left else (list(step.writes), None)
+            tried[mine] = (step.outcome, left, following)
+            writes.append(Put(key, after))
             writes.extend(await event_writes(reads, self.scope, after, self.now()))
             return Commit(tried[mine], tuple(writes))
 
         async with self._turn:
-            outcome, left = await self.kit.commit(run, store or self.store)
+            outcome, left, following = await self.kit.commit(run, store or self.store)
             self.settled = self.settled or left
+            self.following = following or self.following
         return outcome
+
+    def _go_on(self, writes: Sequence[Write]) -> tuple[list[Write], Operation | None]:
+        """The writes, with the first operation that this worker can go on with claimed at once."""
+        made, following = list(writes), None
+        if self._onward is None:
+            return made, None
+        for place, write in enumerate(made):
+            if isinstance(write, Create) and isinstance(write.record, Operation):
+                following = self._onward(write.record)
+                if following is not None:
+                    made[place] = Create(write.key, following)
+                    break
+        return made, following
 
 
 async def event_writes(reads: Reads, scope: Scope, after: Operation, now: datetime) -> list[Write]:

@@ -59,11 +59,13 @@ class Worker:
         self._owner = sha256(kit.ids.token().encode())
         self._running: dict[tuple[Scope, str], asyncio.Task[None]] = {}
         self._works: dict[tuple[Scope, str], Work] = {}
+        self._stop: Stop | None = None
         self._freed = asyncio.Event()
         self._looked_at = float("-inf")
 
     async def run(self, stop: Stop) -> None:
         """Work until asked to stop, then let what runs come to its end."""
+        self._stop = stop
         renewing = asyncio.create_task(self._renew_leases())
         waiting: list[Hint] = []
         while not stop.asked:
@@ -157,20 +159,39 @@ class Worker:
 
     def _ended(self, place: tuple[Scope, str]) -> None:
         self._running.pop(place, None)
-        self._works.pop(place, None)
         self._freed.set()
 
     async def _attempt(self, hint: Hint) -> None:
+        """Carry one operation, and those that its ending commits created and claimed at once."""
         try:
-            work = await self.claim(hint)
+            taken = await self._take(hint)
         except HarmoniaError as error:
             log.warning("claim_failed", operation=hint.operation, error=type(error).__name__)
             return
-        if work is not None:
-            self._works[hint.scope, hint.operation] = work
+        while taken is not None:
+            work = Work(self._kit, hint.scope, taken, self._onward)
+            self._works[hint.scope, taken.id] = work
             await self._carry(work)
+            self._works.pop((hint.scope, taken.id), None)
             if work.operation.in_lane is not None:
                 await self._announce_next(work, work.operation.in_lane)
+            taken = work.following
+
+    def _onward(self, created: Operation) -> Operation | None:
+        """Claim an operation in the commit that creates it, and save a commit of its own.
+
+        Only with a slot to spare, so that nobody who waits is passed over; never in a lane, and
+        never once this worker is to stop.
+        """
+        room = len(self._running) < self._limits.concurrency
+        stopping = self._stop is not None and self._stop.asked
+        if stopping or not room or created.in_lane is not None:
+            return None
+        if created.kind not in self._handlers:
+            return None
+        now = self._kit.clock.now()
+        claimed = operations.claim(created, self._owner, now, self._limits.lease)
+        return None if isinstance(claimed, Refused) else claimed
 
     async def _announce_next(self, work: Work, lane: str) -> None:
         """Whatever stood behind this in its lane need not wait until it is looked for."""
@@ -187,7 +208,11 @@ class Worker:
                 await self._kit.wakes.announce([Hint(work.scope, found.record.id)])
 
     async def claim(self, hint: Hint) -> Work | None:
-        """Claim one operation, if it is claimable and first in its lane."""
+        """Claim one operation, if it is claimable and first in its lane; the caller carries it."""
+        taken = await self._take(hint)
+        return None if taken is None else Work(self._kit, hint.scope, taken)
+
+    async def _take(self, hint: Hint) -> Operation | None:
         key = OPERATIONS.key(hint.scope, hint.operation)
         tag = self._kit.ids.new("claim")
         lane_is_free = False
@@ -213,7 +238,7 @@ class Worker:
         if isinstance(taken, str):
             lane_is_free = await self._first_in_lane(hint, taken)
             taken = await self._kit.store.transact(body) if lane_is_free else None
-        return Work(self._kit, hint.scope, taken) if isinstance(taken, Operation) else None
+        return taken if isinstance(taken, Operation) else None
 
     async def _first_in_lane(self, hint: Hint, lane: str) -> bool:
         """Whether it is the first of its lane and no other of the lane is being worked on.
