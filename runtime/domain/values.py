@@ -65,7 +65,7 @@ def _checks(kind: type[Record]) -> dict[str, Callable[[Any], Any]]:
     made: dict[str, Callable[[Any], Any]] = {}
     for name, field in kind.model_fields.items():
         declared: Any = Annotated[field.annotation, field]
-        made[name] = TypeAdapter(declared).validate_python
+        made[name] = TypeAdapter(declared).validator.validate_python
     return made
 
 
