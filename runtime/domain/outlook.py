@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from runtime.domain import effect
 from runtime.domain.approval import Approval, Requested
@@ -22,6 +23,13 @@ from runtime.domain.job import STAGES, Done, Job, NeedsPerson, Running, Stopped
 from runtime.domain.operation import Claimed, Failed, Operation, OperatorRequired, Pending
 from runtime.domain.receipt import Receipt, Verification
 from runtime.domain.values import Record
+
+WORDS: Final = {
+    "telegram.intake": "A message",
+    "telegram.press": "A press of a button",
+    "chat.answer": "An answer to a message",
+}
+"""What people are told of operations without a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,7 @@ def _decision(records: JobRecords, approval: Approval) -> NeedsYouItem:
         kind=kind,
         job=job.id,
         subject=approval.id,
-        title=f"job-{job.number}: decide about {what}"[:500],
+        title=f"Job {job.number}: decide about {what}",
         reason=job.title,
         created_at=approval.requested_at,
         due_at=approval.decide_by,
@@ -149,7 +157,7 @@ def _item(
         kind=kind,
         job=job.id,
         subject=subject,
-        title=f"job-{job.number} cannot go on by itself"[:500],
+        title=f"Job {job.number} cannot go on by itself",
         reason=reason[:2_000],
         created_at=at,
         rank=rank(kind, at),
@@ -168,7 +176,7 @@ def parked(operation: Operation) -> NeedsYouItem:
         kind="failed_stage",
         job=None,
         subject=operation.id,
-        title=f"{operation.kind} cannot go on by itself",
+        title=f"{WORDS.get(operation.kind, operation.kind)} could not be carried out",
         reason=getattr(state, "reason", "")[:2_000],
         created_at=operation.created_at,
         rank=rank("failed_stage", operation.created_at),

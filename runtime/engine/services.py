@@ -152,4 +152,8 @@ async def loop(
             log.error("service_round_broke", service=name, error=type(error).__name__)  # noqa: TRY400 - a traceback may quote a draft (INV-20)
             await stop.pause(kit, min(PAUSE_MAX_SECONDS, 0.2 * 2 ** min(faults, 10)))
     if holder is not None:
-        await holder.free()
+        try:
+            await holder.free()
+        except HarmoniaError as error:
+            # It runs out by itself; the other services still have to come to their end.
+            log.info("lease_not_freed", service=name, error=type(error).__name__)
