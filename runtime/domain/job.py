@@ -7,10 +7,12 @@ settled > active).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, PlainSerializer
 
 from runtime.domain.revision import RevisionKind, RevisionRef
 from runtime.domain.values import Digest, Id, Record, UtcTime
@@ -107,6 +109,14 @@ class Step(Record):
     note: Annotated[str, Field(max_length=NOTE_CHARS_MAX)] = ""
 
 
+Heads = Annotated[
+    Mapping[RevisionKind, RevisionRef],
+    AfterValidator(MappingProxyType),
+    PlainSerializer(dict, return_type=dict[RevisionKind, RevisionRef]),
+]
+"""The current revision of each kind: a mapping that cannot change, so that readers may share it."""
+
+
 class Source(Record):
     """What the job works on. `raw` is the artifact as it came, `text` the converted one."""
 
@@ -137,7 +147,7 @@ class Job(Record):
     source: Source
     stage: Stage = "read"
     steps: tuple[Step, ...] = ()
-    heads: dict[RevisionKind, RevisionRef] = Field(default_factory=dict)
+    heads: Heads = Field(default_factory=lambda: MappingProxyType({}))
     approval: Id | None = None
     command: Id | None = None
     receipt: Id | None = None
