@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -41,7 +42,13 @@ class Terms(Record):
     @property
     def digest(self) -> str:
         """SHA-256 over every field, the payload's bytes included."""
-        return canonical_digest(self)
+        return _digest_of(self)
+
+
+@lru_cache(maxsize=256)
+def _digest_of(terms: Terms) -> str:
+    """Terms cannot change and are asked for their digest at every step of their effect."""
+    return canonical_digest(terms)
 
 
 class Descriptor(Record):

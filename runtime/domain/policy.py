@@ -40,6 +40,8 @@ def forbids(policy: Policy, effect: str, text: str) -> str | None:
     """Why the policy forbids this effect with this text, or None."""
     if effect not in policy.allowed_effects:
         return f"policy {policy.version} does not allow {effect}"
+    if not policy.blocked_terms:
+        return None
     read = plain(text)
     for term in policy.blocked_terms:
         if (looked_for := plain(term)) and looked_for in read:
