@@ -20,10 +20,10 @@ from runtime.ports import Content
 
 PACK_TYPE: Final = "application/zip"
 STOPPED_WORDS: Final = {
-    "rejected": "was rejected",
-    "failed": "could not be done",
-    "cancelled": "was cancelled",
-    "expired": "ended undecided",
+    "rejected": "was ",
+    "failed": "could not be done: ",
+    "cancelled": "was ",
+    "expired": "ended undecided: ",
 }
 
 
@@ -35,7 +35,7 @@ def outcome_card(facts: JobFacts) -> View:
         case Done():
             lines.append("✅ Done and verified.")
         case Stopped(how=how, reason=reason):
-            lines.append(f"⏹ This job {STOPPED_WORDS[how]}: {escape(one_line(reason, 400))}")
+            lines.append(f"⏹ This job {STOPPED_WORDS[how]}{escape(one_line(reason, 400).rstrip("."))}.")
         case _:
             lines.append("It goes on.")
     if facts.command is not None:

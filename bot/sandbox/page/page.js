@@ -16,6 +16,8 @@ function choose(key, focus = false) {
     panel.tab.setAttribute("aria-selected", String(on));
     panel.tab.tabIndex = on ? 0 : -1;
     if (on && focus) panel.tab.focus();
+    // A hidden panel has no height to scroll in: what came meanwhile is shown now.
+    if (on) panel.toEnd();
   }
   sessionStorage.setItem(CHOSEN, key);
 }

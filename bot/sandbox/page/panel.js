@@ -122,7 +122,7 @@ export class Panel {
     let fresh = false;
     for (const message of wanted) fresh = this.place(message, chat) || fresh;
     if (!wanted.length && !this.list.children.length) this.list.append(this.emptyNote(chat));
-    if (fresh && atEnd) this.list.scrollTop = this.list.scrollHeight;
+    if (fresh && atEnd) this.toEnd();
     if (fresh) this.offerReply(wanted[wanted.length - 1]);
     this.seen.set(this.chatId, messages[messages.length - 1]?.message_id || 0);
     for (const button of this.chats.children) {
@@ -249,9 +249,13 @@ export class Panel {
       else await write("send", { ...this.where(), text });
       this.text.value = "";
       this.clearContext();
-      this.list.scrollTop = this.list.scrollHeight;
+      this.toEnd();
     });
     this.text.focus();
+  }
+
+  toEnd() {
+    this.list.scrollTop = this.list.scrollHeight;
   }
 
   async attach() {
@@ -261,6 +265,7 @@ export class Panel {
       await upload({ ...this.where(), caption: this.text.value }, file);
       this.text.value = "";
       this.clearContext();
+      this.toEnd();
     });
     this.file.value = "";
   }

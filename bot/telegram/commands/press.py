@@ -46,8 +46,8 @@ NO_CHAT = "I cannot tell which chat this belongs to. Open the chat with me and u
 SENT_AGAIN = "It is sent again. If its chat still does not accept it, it is listed here anew."
 STUCK = ("failed_stage", "escalation", "undelivered")
 EDIT_QUESTION = (
-    "Send the whole new text, as one message or as a .txt or .md file. Of several paragraphs, the "
-    "first line becomes the title. Until then nobody can decide about the old text. In a group, "
+    "Send the whole new text, as one message or as a .txt or .md file. Of several lines, the "
+    "first becomes the title. Until then nobody else can decide about the old text. In a group, "
     "reply to this message."
 )
 REASON_QUESTION = (

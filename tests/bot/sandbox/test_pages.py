@@ -268,3 +268,34 @@ async def test_every_text_has_the_contrast_of_wcag_aa(
 async def test_it_says_that_it_is_not_telegram(box: Sandbox) -> None:
     async with opened(box) as page:
         assert "A sandbox, not Telegram" in await page.inner_text(".notice")
+
+
+IN_SIGHT = """
+(text) => [...document.querySelectorAll(".panel.chosen .messages .text")]
+  .filter((node) => node.textContent.includes(text))
+  .map((node) => node.getBoundingClientRect())
+  .some((box) => box.top < innerHeight && box.bottom > 0)
+"""
+
+
+async def test_the_newest_message_is_in_sight_on_a_phone(box: Sandbox, tmp_path: Path) -> None:
+    """At first, after another person was looked at meanwhile, and after a file was sent."""
+    ana = await box.started()
+    for number in range(40):
+        await box.bot.send_message(ana, f"line {number}\n" * 6)
+    await box.bot.send_message(ana, "decide now")
+    async with opened(box) as page:
+        await page.wait_for_function(IN_SIGHT, arg="decide now")
+        await page.click("#tab-bo")
+        await box.bot.send_message(ana, "decide again")
+        await page.wait_for_selector("#panel-ana .text:text-is('decide again')", state="attached")
+        await page.click("#tab-ana")
+        await page.wait_for_function(IN_SIGHT, arg="decide again")
+        await page.evaluate("document.querySelector('#panel-ana .messages').scrollTop = 0")
+        file = tmp_path / "brief.md"
+        file.write_text("# brief")
+        await page.set_input_files("#panel-ana input[type=file]", file)
+        await page.wait_for_function(
+            "() => { const l = document.querySelector('#panel-ana .messages');"
+            " return l.scrollHeight - l.scrollTop - l.clientHeight < 200; }"
+        )
