@@ -35,7 +35,8 @@ def outcome_card(facts: JobFacts) -> View:
         case Done():
             lines.append("✅ Done and verified.")
         case Stopped(how=how, reason=reason):
-            lines.append(f"⏹ This job {STOPPED_WORDS[how]}{escape(one_line(reason, 400).rstrip("."))}.")
+            why = escape(one_line(reason, 400).rstrip("."))
+            lines.append(f"⏹ This job {STOPPED_WORDS[how]}{why}.")
         case _:
             lines.append("It goes on.")
     if facts.command is not None:
