@@ -52,7 +52,7 @@ class DirtyMarker(Record):
     subject: Id
     at: UtcTime
     serial: str
-    """Differs with each write, so that a marker is deleted only at the version that was read."""
+    """Which write left it. The store itself sees that only the version that was read is deleted."""
 
 
 class JobShell(Record):

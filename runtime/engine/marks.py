@@ -2,8 +2,8 @@
 
 The projector reads them; no other transaction touches the feed. The subject is the job wherever
 there is one; an operation without a job, an undelivered card and a conflict have their own.
-`serial` is the writer's commit tag or any text that differs from write to write, so that a marker
-is deleted only at the version read.
+`serial` names the writer's commit. That a marker is deleted only at the version read is the
+store's doing: it checks every read at commit.
 """
 
 from __future__ import annotations
